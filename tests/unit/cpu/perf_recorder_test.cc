@@ -1,9 +1,11 @@
 // What the kernel of this machine really records of a child that counts what it does.
 #include <gmock/gmock.h>
 
+#include <atomic>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
+#include <limits>
 #include <thread>
 
 #include "cpu/aux_tracer.h"
@@ -288,17 +290,27 @@ TEST_F(PerfRecorderTest, TakesNoIdAndNoTimeOfAnotherRecorder) {
 TEST_F(PerfRecorderTest, ReadsRingsThatAreWritten) {
   NeedTracepoints();
   if (IsSkipped()) return;
-  Fork([](ChildCounts&) {
-    std::thread other([] {
-      for (;;) syscall(SYS_getppid);
-    });
-    for (;;) syscall(SYS_getppid);
+  // During two looks of four the child writes as fast as it can, during the other two less than a
+  // ring holds, so that two looks overlap however slow the machine is.
+  constexpr int64_t kUnlimited = std::numeric_limits<int64_t>::max();
+  constexpr int64_t kCallsOfPart = 500;
+  Fork([](ChildCounts& counts) {
+    std::atomic_ref<int64_t> calls(counts.calls);
+    const auto write = [&] {
+      for (;;) {
+        if (calls.load(std::memory_order_relaxed) > 0) {
+          calls.fetch_sub(1, std::memory_order_relaxed);
+          syscall(SYS_getppid);
+        }
+      }
+    };
+    std::thread other(write);
+    write();
   });
+  std::atomic_ref<int64_t> calls(counts_->calls);
+  calls = kUnlimited;
   CpuRecorderOptions options;
   options.ring_bytes = 1 << 20;
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-  options.ring_bytes = 4 << 20;  // a look takes longer than to fill the smaller one
-#endif
   Start(options);
   Go();
   std::vector<PerfRing> before;
@@ -308,6 +320,7 @@ TEST_F(PerfRecorderTest, ReadsRingsThatAreWritten) {
   const TimeNs end = clock_.Monotonic() + 20 * kSecond;
   for (int look = 0; look < 50 || ((lapped == 0 || overlapping == 0) && clock_.Monotonic() < end);
        ++look) {
+    calls = look % 4 < 2 ? kUnlimited : kCallsOfPart;
     CpuCapture capture = Take();
     for (size_t i = 0; i < capture.rings.size(); ++i) {
       const PerfRing& ring = capture.rings[i];
