@@ -27,7 +27,7 @@
 #define HANGSCOPE_PORT_ATOMICS_ORDER_STORES /* by a barrier */
 #define HANGSCOPE_PORT_MASKS_INTERRUPTS
 
-HANGSCOPE_INLINE void hangscope_port_barrier(void) { __asm__ volatile("dmb" ::: "memory"); }
+HANGSCOPE_INLINE void hangscope_port_order_stores(void) { __asm__ volatile("dmb" ::: "memory"); }
 
 /* Returns what to give to leave. */
 HANGSCOPE_INLINE uintptr_t hangscope_port_enter(void) {
@@ -39,41 +39,7 @@ HANGSCOPE_INLINE void hangscope_port_leave(uintptr_t before) {
   __asm__ volatile("msr primask, %0" ::"r"(before) : "memory");
 }
 
-/* Between enter and leave, both. */
-HANGSCOPE_INLINE uint32_t hangscope_port_reserve(uint32_t* head) {
-  volatile uint32_t* const ticket = head;
-  const uint32_t was = *ticket;
-  *ticket = was + HANGSCOPE_TICKET_STEP;
-  hangscope_port_barrier(); /* a debugger's probe sees the head first */
-  return was;
-}
-HANGSCOPE_INLINE int hangscope_port_take(uint32_t* mark) {
-  (void)mark; /* nobody interrupts */
-  return 0;
-}
-
-HANGSCOPE_INLINE uint32_t hangscope_port_add(uint32_t* word, uint32_t value) {
-  const uintptr_t before = hangscope_port_enter();
-  const uint32_t was = *(volatile uint32_t*)word;
-  *(volatile uint32_t*)word = was + value;
-  hangscope_port_leave(before);
-  return was;
-}
-HANGSCOPE_INLINE uint32_t hangscope_port_swap(uint32_t* word, uint32_t value) {
-  const uintptr_t before = hangscope_port_enter();
-  const uint32_t was = *(volatile uint32_t*)word;
-  *(volatile uint32_t*)word = value;
-  hangscope_port_barrier(); /* what comes later comes later for a reader, too */
-  hangscope_port_leave(before);
-  return was;
-}
-HANGSCOPE_INLINE int hangscope_port_swap_if(uint32_t* word, uint32_t expected, uint32_t value) {
-  const uintptr_t before = hangscope_port_enter();
-  const int same = *(volatile uint32_t*)word == expected;
-  if (same) *(volatile uint32_t*)word = value;
-  hangscope_port_leave(before);
-  return same;
-}
+#include "hangscope/port/masked.h"
 
 __attribute__((noreturn)) HANGSCOPE_INLINE void hangscope_port_halt(void) {
   __asm__ volatile("cpsid i" ::: "memory");

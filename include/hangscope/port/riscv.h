@@ -75,41 +75,11 @@ HANGSCOPE_INLINE void hangscope_port_leave(uintptr_t before) {
   __asm__ volatile("csrs mstatus, %0" ::"r"(before) : "memory");
 }
 
-/* Between enter and leave, both. */
-HANGSCOPE_INLINE uint32_t hangscope_port_reserve(uint32_t* head) {
-  volatile uintptr_t* const ticket = (volatile uintptr_t*)(void*)head;
-  const uintptr_t was = *ticket;
-  *ticket = was + HANGSCOPE_TICKET_STEP;
-  __asm__ volatile("fence w, w" ::: "memory"); /* a reader on another core sees the head first */
-  return (uint32_t)was;
-}
-HANGSCOPE_INLINE int hangscope_port_take(uint32_t* mark) {
-  (void)mark; /* nobody interrupts */
-  return 0;
+HANGSCOPE_INLINE void hangscope_port_order_stores(void) {
+  __asm__ volatile("fence w, w" ::: "memory");
 }
 
-HANGSCOPE_INLINE uint32_t hangscope_port_add(uint32_t* word, uint32_t value) {
-  const uintptr_t before = hangscope_port_enter();
-  const uint32_t was = *(volatile uint32_t*)word;
-  *(volatile uint32_t*)word = was + value;
-  hangscope_port_leave(before);
-  return was;
-}
-HANGSCOPE_INLINE uint32_t hangscope_port_swap(uint32_t* word, uint32_t value) {
-  const uintptr_t before = hangscope_port_enter();
-  const uint32_t was = *(volatile uint32_t*)word;
-  *(volatile uint32_t*)word = value;
-  __asm__ volatile("fence w, w" ::: "memory"); /* what comes later comes later for a reader, too */
-  hangscope_port_leave(before);
-  return was;
-}
-HANGSCOPE_INLINE int hangscope_port_swap_if(uint32_t* word, uint32_t expected, uint32_t value) {
-  const uintptr_t before = hangscope_port_enter();
-  const int same = *(volatile uint32_t*)word == expected;
-  if (same) *(volatile uint32_t*)word = value;
-  hangscope_port_leave(before);
-  return same;
-}
+#include "hangscope/port/masked.h"
 
 #endif
 
