@@ -154,7 +154,7 @@ bool Watcher::NeverRuns(const Judgement& look, uint32_t index) const {
   }
   return any_goes_on && index >= cores_ && !options_.is_device &&
          history.ready_looks >= kLeastLooks && !history.ran_instead.empty() &&
-         GivenSince(look, history.not_run_since) >= options_.stall;
+         LastsForStall(look, history.not_run_since);
 }
 
 // Each core that runs tasks is halted by a fault, or dead: that is why no task gets on.

@@ -61,8 +61,8 @@ bool Watcher::ShowsStillness(const Judgement& look) const {
 
 bool Watcher::IsStill(const Judgement& look, uint32_t core) const {
   const History& history = histories_[core];
-  return history.ring_looks >= 2 && GivenSince(look, history.ring_since) >= options_.stall &&
-         (!subjects_[core].sample.in_use || GivenSince(look, history.changed) >= options_.stall);
+  return history.ring_looks >= 2 && LastsForStall(look, history.ring_since) &&
+         (!subjects_[core].sample.in_use || LastsForStall(look, history.changed));
 }
 
 // Those that run tasks and of which nothing has moved for the stall time. Where some of these count
@@ -85,7 +85,7 @@ Watcher::StillCores Watcher::CoresOf(const Judgement& look) const {
     still.cores.push_back(core);
   }
   for (uint32_t i = cores_; i < subjects_.size() && !still.goes_on; ++i) {
-    if (GivenSince(look, histories_[i].changed) < options_.stall) return {};
+    if (!LastsForStall(look, histories_[i].changed)) return {};
   }
   return still;
 }
@@ -101,7 +101,7 @@ std::optional<uint32_t> Watcher::WorkingTask(const Judgement& look, const StillC
   for (uint32_t i = cores_; i < subjects_.size(); ++i) {
     const bool has_core = subjects_[i].task != 0 && std::find(running.begin(), running.end(),
                                                               subjects_[i].task) != running.end();
-    const bool stands = GivenSince(look, histories_[i].changed) >= options_.stall;
+    const bool stands = LastsForStall(look, histories_[i].changed);
     if (has_core && stands && subjects_[i].activity == Activity::kRunning &&
         histories_[i].waited_once)
       return i;

@@ -200,9 +200,8 @@ Activity Watcher::CoreActivity(const Judgement& look, uint32_t core) const {
   // Where an OS runs tasks, they are who stands still; the core does what they let it.
   const bool runs_tasks =
       core < look.sample.running_tasks.size() && look.sample.running_tasks[core] != 0;
-  if (runs_tasks || GivenSince(look, history.changed) < options_.stall) return Activity::kRunning;
-  if (history.emitted && GivenSince(look, history.emitted_since) < options_.stall)
-    return Activity::kRunning;
+  if (runs_tasks || !LastsForStall(look, history.changed)) return Activity::kRunning;
+  if (history.emitted && !LastsForStall(look, history.emitted_since)) return Activity::kRunning;
   return Activity::kSilent;
 }
 
@@ -272,6 +271,11 @@ void Watcher::AskForNews(Judgement& look, bool sleeps) {
 TimeNs Watcher::GivenSince(const Judgement& look, TimeNs since) const {
   const auto given = look.dead ? std::nullopt : look.source.Given(since);
   return given ? given->time : look.now - since;
+}
+
+// Most have not lasted so long by any clock.
+bool Watcher::LastsForStall(const Judgement& look, TimeNs since) const {
+  return look.now - since >= options_.stall && GivenSince(look, since) >= options_.stall;
 }
 
 // Since the look before, on none of the cores that count them.

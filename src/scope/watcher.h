@@ -176,6 +176,7 @@ class Watcher {
   void AskForNews(Judgement& look, bool sleeps);
   bool CountedNoTick(const Judgement& look) const;
   TimeNs GivenSince(const Judgement& look, TimeNs since) const;
+  bool LastsForStall(const Judgement& look, TimeNs since) const;
   // scope/still_cores.cc: an OS whose cores are dead.
   void FollowStillCores(Judgement& look);
   bool ShowsStillness(const Judgement& look) const;
