@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <deque>
+#include <utility>
 
 namespace hangscope {
 namespace {
@@ -135,19 +136,17 @@ struct Unread {
 // say something at the start, between samples, and never again.
 void SearchForSilent(const Unread& part, const std::vector<const CoreFinding*>& findings,
                      const std::function<bool()>& stop, std::vector<CoreProof>* proofs) {
-  std::vector<uint64_t> seen;
+  std::vector<std::pair<uint64_t, uint64_t>> pieces = {{part.begin, kChunk}};  // from where, bytes
   std::vector<bool> sought(findings.size());
   for (size_t i = 0; i < findings.size(); ++i) {
     const CoreFinding& finding = *findings[i];
     sought[i] = !finding.IsLoop() && !(*proofs)[i].last && finding.steps != 0 &&
                 finding.last.offset >= part.begin && finding.last.offset < part.end;
-    if (sought[i]) seen.push_back(finding.last.offset);
+    if (sought[i]) pieces.emplace_back(finding.last.offset, part.most_bytes);
   }
-  std::sort(seen.begin(), seen.end());
-  seen.insert(seen.begin(), part.begin);
+  std::sort(pieces.begin(), pieces.end());
   uint64_t read_to = part.begin;
-  for (const uint64_t offset : seen) {
-    const uint64_t most = &offset == seen.data() ? kChunk : part.most_bytes;
+  for (const auto& [offset, most] : pieces) {
     const uint64_t limit = offset + std::min(most, part.end - offset);
     for (uint64_t from = std::max(offset, read_to); from < limit && !stop(); from = read_to) {
       read_to = from + std::min(kChunk, limit - from);
