@@ -637,19 +637,16 @@ void LiveDevice::AddWords(const Member& member, const std::set<uint32_t>& cores,
 
 FindingHistory LiveDevice::History(const ScopeFinding& finding) {
   FindingHistory history = EventsOf(finding);
-  history.words.clear();
-  for (const Member& member : members_) {
-    std::set<uint32_t> cores;
-    for (const auto* list : {&finding.subjects, &finding.partners}) {
-      for (const SubjectId& subject : *list) {
-        const bool is_its = subject.kind == SubjectId::Kind::kCore &&
-                            subject.index >= member.first_core &&
-                            subject.index - member.first_core < member.cores;
-        if (is_its) cores.insert(subject.index - member.first_core);
-      }
+  std::map<const Member*, std::set<uint32_t>> cores;
+  for (const auto* list : {&finding.subjects, &finding.partners}) {
+    for (const SubjectId& subject : *list) {
+      SubjectId local;
+      const Member* const member =
+          subject.kind == SubjectId::Kind::kCore ? MemberOf(subject, &local) : nullptr;
+      if (member != nullptr && member->is_read()) cores[member].insert(local.index);
     }
-    if (member.is_read() && !cores.empty()) AddWords(member, cores, false, &history.words);
   }
+  for (const auto& [member, mine] : cores) AddWords(*member, mine, false, &history.words);
   return history;
 }
 
