@@ -46,6 +46,10 @@ class BlockReader {
   uint64_t block_offset() const { return block_offset_; }
   const Loss& loss() const { return loss_; }
 
+  // Whether the position may be within a line: a snapshot since the last one begins where that one
+  // ended, in the middle of a line or not, and together they are whole.
+  bool MayCutLine() const { return position() > 0 && position() != header_.first_offset; }
+
   // Oldest byte held and one past the newest, as of the last Refresh.
   uint64_t begin_offset() const;
   uint64_t end_offset() const;

@@ -72,9 +72,7 @@ HistoryPrinter::HistoryPrinter(BlockReader* reader, Write write, AnnounceLoss te
     : reader_(reader),
       write_(std::move(write)),
       tell_loss_(std::move(tell_loss)),
-      // A snapshot since the last one begins where that one ended, in the middle of
-      // a line or not: together they are whole.
-      cut_(reader->position() > 0 && reader->position() != reader->header().first_offset) {}
+      cut_(reader->MayCutLine()) {}
 
 bool HistoryPrinter::Emit(std::string_view bytes) {
   if (cut_) {

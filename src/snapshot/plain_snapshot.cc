@@ -65,7 +65,7 @@ Status PlainSnapshot::WriteOne(const std::string& ring_prefix) {
   const uint64_t end = reader->end_offset();
   reader->Seek(std::max(reader->begin_offset(), end - std::min(end, limit_)));
   // Half a line at the begin is left out; what has no lines is kept.
-  bool cut = reader->position() > 0 && reader->position() != reader->header().first_offset;
+  bool cut = reader->MayCutLine();
   uint64_t at = 0;
   bool incomplete = false;
   for (auto event = reader->Next(); event != BlockReader::Event::kEnd; event = reader->Next()) {
