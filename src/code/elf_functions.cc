@@ -74,6 +74,7 @@ void SearchTable(Elf* elf, Elf_Scn* section, const GElf_Shdr& header, Search* se
   Elf_Data* data = elf_getdata(section, nullptr);
   if (data == nullptr || header.sh_entsize == 0) return;
   const size_t count = data->d_size / header.sh_entsize;
+  const uint64_t thumb = search->type == STT_FUNC ? ThumbBit(elf) : 0;
   for (size_t i = 0; i < count; ++i) {
     GElf_Sym symbol;
     if (gelf_getsym(data, static_cast<int>(i), &symbol) == nullptr) return;
@@ -82,8 +83,7 @@ void SearchTable(Elf* elf, Elf_Scn* section, const GElf_Shdr& header, Search* se
     if (name == nullptr) continue;
     search->names.emplace_back(name);
     uint64_t offset = 0;
-    const uint64_t address = symbol.st_value & ~(search->type == STT_FUNC ? ThumbBit(elf) : 0);
-    if (IsNamed(name, search->wanted) && FileOffset(elf, address, &offset))
+    if (IsNamed(name, search->wanted) && FileOffset(elf, symbol.st_value & ~thumb, &offset))
       search->offsets.insert(offset);
   }
 }

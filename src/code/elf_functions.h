@@ -17,8 +17,7 @@ namespace hangscope {
 // ("net::Send(int)"), or without its parameters ("net::Send"). Ascending, at least one. Fails where
 // there is none, or the file is no ELF or contradicts itself.
 Result<std::vector<uint64_t>> FunctionOffsets(const std::string& path, const std::string& function);
-// Likewise, of the variable that is called exactly so and has its value in the file; nothing: there
-// is none.
+// Likewise, of the variable of that name that has its value in the file; nothing: there is none.
 Result<std::optional<uint64_t>> VariableOffset(const std::string& path, const std::string& name);
 
 }  // namespace hangscope
