@@ -26,6 +26,7 @@ struct Wait {
 struct Sightings {
   bool attached = false;          // there is such a source, and it can be asked
   TimeNs as_of = 0;               // monotonic: when its latest sample began; 0: none yet
+  TimeNs before_that = 0;         // likewise the one before it
   bool undecided = false;         // it is about to look again
   std::vector<Finding> findings;  // that still hold
   TimeNs found_at = 0;            // monotonic: when the first of them was found

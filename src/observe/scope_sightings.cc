@@ -7,7 +7,7 @@ namespace hangscope {
 template <typename View>
 void ScopeSightings::Update(View& view, bool is_news, TimeNs now) {
   TellFindings(view, is_news, now);
-  sightings_.as_of = now;
+  sightings_.before_that = std::exchange(sightings_.as_of, now);
   sightings_.moving = MovingIn(view.Scene(now), stall_);
   sightings_.moving_threads = view.MovingThreads(now, stall_);
   TellWaits(view, now);

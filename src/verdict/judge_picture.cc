@@ -300,12 +300,17 @@ void TakeHeadline(const Picture& picture, TimeNs stall, Verdict* verdict) {
 // The other source of the same threads may be about to say what they wait for, in better words.
 bool AwaitsWitness(const Picture& picture, const Finding& finding) {
   const Sightings& own = finding.source == Source::kThreads ? picture.threads : picture.scope;
-  if (own.found_at == 0 || picture.now - own.found_at >= kLongestWaitForSources) return false;
+  if (own.found_at == 0) return false;
+  const TimeNs waited = picture.now - own.found_at;
+  const Sightings& scope = picture.scope;
+  if (finding.source == Source::kThreads && scope.as_of != 0 && scope.before_that < own.found_at &&
+      waited < kLongestWaitForSlowScope)
+    return scope.attached && scope.findings.empty();
+  if (waited >= kLongestWaitForSources) return false;
   const bool has_two =
       finding.of_two_sources || std::find(finding.evidence.begin(), finding.evidence.end(),
                                           kSecondWitness) != finding.evidence.end();
-  if (finding.source == Source::kThreads)
-    return picture.scope.attached && picture.scope.findings.empty();
+  if (finding.source == Source::kThreads) return scope.attached && scope.findings.empty();
   return IsOfThreads(finding) && picture.threads.attached && !has_two;
 }
 

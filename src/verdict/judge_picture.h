@@ -18,6 +18,8 @@ inline constexpr const char* kSecondWitness = "the threads' own waits say the sa
 
 // How long a source is waited for that may know more than the streams, once these look like a hang.
 inline constexpr TimeNs kLongestWaitForSources = kSecond;
+// Likewise a scope that could not be looked at twice in that time: the machine is slow.
+inline constexpr TimeNs kLongestWaitForSlowScope = 5 * kSecond;
 
 // The surest finding is the headline, of equally sure ones the most specific; what the streams say
 // is evidence then. Findings of two sources about the same threads are one. The silence of a

@@ -457,6 +457,22 @@ TEST(JudgePicture, SourcesThatMayKnowMoreAreWaitedForAWhile) {
   EXPECT_FALSE(JudgePicture(picture, kRules).undecided);
 }
 
+TEST(JudgePicture, AScopeIsWaitedForUntilItWasLookedAtTwice) {
+  Picture picture = Silent();
+  picture.threads.findings = {Locked(Confidence::kCertain)};
+  picture.threads.found_at = kNow - 2 * kSecond;
+  picture.scope.attached = true;
+  EXPECT_FALSE(JudgePicture(picture, kRules).undecided) << "it was never seen";
+  picture.scope.as_of = kNow;
+  picture.scope.before_that = kNow - 3 * kSecond;
+  EXPECT_TRUE(JudgePicture(picture, kRules).undecided);
+  picture.threads.found_at = kNow - kLongestWaitForSlowScope;
+  EXPECT_FALSE(JudgePicture(picture, kRules).undecided) << "not for ever";
+  picture.threads.found_at = kNow - 2 * kSecond;
+  picture.scope.before_that = kNow - kSecond;
+  EXPECT_FALSE(JudgePicture(picture, kRules).undecided) << "it was looked at twice";
+}
+
 TEST(JudgePicture, ASurerOrBetterVerdictTakesThePlaceOfAnother) {
   const auto of = [](FindingKind kind, Confidence confidence, bool partial) {
     Picture picture = Silent();
