@@ -19,13 +19,13 @@ class ScopeWatch {
       : files_(files), source_(std::move(source)), stall_(stall) {}
 
   // To be called a few times a second; looks when it is time to. A program that starts again is
-  // followed from there; one without mailboxes is left alone after a while.
+  // followed from there; one without mailboxes is asked again, less and less often.
   void Sample(TimeNs now);
   // As of the latest look.
   const Sightings& sightings() const { return sightings_.sightings(); }
 
  private:
-  void Open();
+  void Open(TimeNs now);
 
   FileSystem& files_;
   const ScopeSource source_;
@@ -33,7 +33,7 @@ class ScopeWatch {
   std::unique_ptr<LiveScope> view_;
   TimeNs next_look_ = 0;
   Jitter jitter_;
-  int tries_ = 0;
+  TimeNs missing_since_ = 0;  // since when it is not open
   ScopeSightings sightings_{stall_};
 };
 

@@ -81,6 +81,17 @@ TEST_F(ScopeWatchTest, AFileThatNobodyMapsAndInWhichNothingMovesSaysNothing) {
   EXPECT_EQ(watch_.sightings().findings.size(), 1u);
 }
 
+// A slow start: an emulator that boots, a program on a busy machine.
+TEST_F(ScopeWatchTest, AScopeIsFoundBeforeItsProgramHasRunTwiceAsLongAsItTookToCome) {
+  const std::string there = std::exchange(image_.target.memory, "");
+  Run(20 * kSecond);
+  EXPECT_EQ(watch_.sightings().as_of, 0);
+  image_.target.memory = there;
+  image_.Put(0, offsetof(hangscope_mailbox, fault), HANGSCOPE_FAULT_ASSERT);
+  Run(20 * kSecond);
+  EXPECT_EQ(watch_.sightings().findings.size(), 1u);
+}
+
 TEST_F(ScopeWatchTest, AHeartbeatIsProgress) {
   uint32_t beats = 0;
   Run(3 * kStall, [&] { image_.Put(0, offsetof(hangscope_mailbox, heartbeat), ++beats); });
