@@ -149,8 +149,11 @@ bool Watcher::NeverRuns(const Judgement& look, uint32_t index) const {
   bool any_goes_on = false;
   for (uint32_t core = 0; core < std::min<size_t>(cores_, running.size()); ++core) {
     const Activity activity = subjects_[core].activity;
-    any_goes_on = any_goes_on || (running[core] != 0 && activity != Activity::kHalted &&
-                                  activity != Activity::kSilent && activity != Activity::kPaused);
+    // Of a core that is silent perhaps, the surer of the two is told.
+    const bool may_go_on = IsStillCore(core) && !still_->doubt.empty() && history.waited_once;
+    any_goes_on = any_goes_on ||
+                  (running[core] != 0 && activity != Activity::kHalted &&
+                   (activity != Activity::kSilent || may_go_on) && activity != Activity::kPaused);
   }
   return any_goes_on && index >= cores_ && !options_.is_device &&
          history.ready_looks >= kLeastLooks && !history.ran_instead.empty() &&
@@ -283,15 +286,12 @@ void Watcher::AddPartners(const Judgement& look, const WaitCause& cause,
   for (const uint32_t partner : cause.partners) {
     const SubjectState& subject = subjects_[partner];
     finding->partners.push_back(subject.subject);
-    const bool moves = look.nodes[partner].role == WaitRole::kMoves;
     if (subject.activity == Activity::kUnread) {
       finding->evidence.push_back(
           fmt::format("the memory of {} cannot be read", Name(subject.subject)));
       continue;
     }
-    finding->evidence.push_back(
-        moves ? fmt::format("{} goes on and does not deliver it", Name(subject.subject))
-              : fmt::format("{} is {}", Name(subject.subject), ActivityName(subject.activity)));
+    finding->evidence.push_back(PartnerText(look, partner));
   }
   if (cause.kind != WaitCause::Kind::kSupplier) return;
   for (const uint32_t member : cause.members) {
@@ -299,6 +299,23 @@ void Watcher::AddPartners(const Judgement& look, const WaitCause& cause,
       finding->confidence = std::min(finding->confidence, PartnerConfidence(look, member, edge.to));
     }
   }
+}
+
+// What is known of one who does not deliver.
+std::string Watcher::PartnerText(const Judgement& look, uint32_t partner) const {
+  const SubjectState& subject = subjects_[partner];
+  const History& its = histories_[partner];
+  const std::string name = Name(subject.subject);
+  if (look.nodes[partner].role != WaitRole::kMoves)
+    return fmt::format("{} is {}", name, ActivityName(subject.activity));
+  if (look.dead) return fmt::format("{} waited for nothing when all ended", name);
+  if (subject.subject.kind != SubjectId::Kind::kTask || !LastsForStall(look, its.changed))
+    return fmt::format("{} goes on and does not deliver it", name);
+  const TimeNs not_run = look.now - its.not_run_since;
+  if (its.ready_looks > 1 && not_run >= options_.stall)
+    return fmt::format("{} is ready, and did not run for {}", name, Text(not_run, false));
+  return fmt::format("{} has not waited for {}, and does not deliver it", name,
+                     Text(look.now - its.changed, its.changed_at_least));
 }
 
 // That `partner` never delivers what `waiter` waits for.

@@ -22,17 +22,19 @@ void Watcher::FollowStillCores(Judgement& look) {
   StillCores still = CoresOf(look);
   if (still.cores.empty()) return;
   const std::optional<uint32_t> works = WorkingTask(look, still);
+  const bool cannot_idle = works && histories_[*works].waited_once;
   bool may_be_overdue = false;
   for (uint32_t i = cores_; i < subjects_.size(); ++i)
     may_be_overdue = may_be_overdue || MayBeOverdue(look, i);
   // One core of several is still whenever it idles; the rings are not read each time for that.
   if (!may_be_overdue && still.goes_on && !works) return;
   AskForNews(look, true);
-  for (uint32_t i = cores_; i < subjects_.size(); ++i)
-    AddOverdue(look, i, works.has_value(), &still);
+  for (uint32_t i = cores_; i < subjects_.size(); ++i) AddOverdue(look, i, cannot_idle, &still);
   if (works) {
     still.evidence.push_back(
         fmt::format("{} has the core, and is ready", Name(subjects_[*works].subject)));
+    for (const uint32_t ready : ReadyWithoutCore(look))
+      still.evidence.push_back(fmt::format("{} is ready, too", Name(subjects_[ready].subject)));
   }
   if (still.overdue.empty()) {
     // A kernel may well need no tick while one task computes and none sleeps.
@@ -90,23 +92,38 @@ Watcher::StillCores Watcher::CoresOf(const Judgement& look) const {
   return still;
 }
 
+// Those that have been ready for the stall time and had no core.
+std::vector<uint32_t> Watcher::ReadyWithoutCore(const Judgement& look) const {
+  const std::vector<uint32_t>& running = look.sample.running_tasks;
+  std::vector<uint32_t> ready;
+  for (uint32_t i = cores_; i < subjects_.size(); ++i) {
+    const bool has_core =
+        std::find(running.begin(), running.end(), subjects_[i].task) != running.end();
+    if (subjects_[i].task != 0 && !has_core && subjects_[i].activity == Activity::kRunning &&
+        LastsForStall(look, histories_[i].changed))
+      ready.push_back(i);
+  }
+  return ready;
+}
+
 // A task that has a core, one that stands still, and something to do: the idle task never waits for
-// anything.
+// anything, and has no core while another is ready.
 std::optional<uint32_t> Watcher::WorkingTask(const Judgement& look, const StillCores& still) const {
   std::vector<uint32_t> running = look.sample.running_tasks;
   if (still.goes_on) {
     running.clear();
     for (const uint32_t core : still.cores) running.push_back(look.sample.running_tasks[core]);
   }
+  std::optional<uint32_t> may_idle;
   for (uint32_t i = cores_; i < subjects_.size(); ++i) {
     const bool has_core = subjects_[i].task != 0 && std::find(running.begin(), running.end(),
                                                               subjects_[i].task) != running.end();
     const bool stands = LastsForStall(look, histories_[i].changed);
-    if (has_core && stands && subjects_[i].activity == Activity::kRunning &&
-        histories_[i].waited_once)
-      return i;
+    if (!has_core || !stands || subjects_[i].activity != Activity::kRunning) continue;
+    if (histories_[i].waited_once) return i;
+    may_idle = i;
   }
-  return std::nullopt;
+  return ReadyWithoutCore(look).empty() ? std::nullopt : may_idle;
 }
 
 bool Watcher::MayBeOverdue(const Judgement& look, uint32_t index) const {

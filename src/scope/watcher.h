@@ -184,6 +184,8 @@ class Watcher {
   StillCores CoresOf(const Judgement& look) const;
   bool MayBeOverdue(const Judgement& look, uint32_t task) const;
   void AddOverdue(const Judgement& look, uint32_t task, bool works, StillCores* still) const;
+  std::string PartnerText(const Judgement& look, uint32_t partner) const;
+  std::vector<uint32_t> ReadyWithoutCore(const Judgement& look) const;
   std::optional<uint32_t> WorkingTask(const Judgement& look, const StillCores& still) const;
   void SetActivity(const Judgement& look, uint32_t subject, Activity activity, TimeNs since);
   Activity CoreActivity(const Judgement& look, uint32_t core) const;

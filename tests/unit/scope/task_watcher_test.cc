@@ -428,6 +428,58 @@ TEST_F(StillCoreTest, ATaskThatComputesWhileNobodySleepsIsPerhapsSilent) {
   EXPECT_EQ(Silent()[0].confidence, Confidence::kPossible);
 }
 
+// A timer that died: neither of the two ever waited, and they take turns as long as it ticks.
+TEST_F(StillCoreTest, ACoreOfTasksThatNeverWaitedIsPerhapsSilentWhereItsTickEnds) {
+  TaskWaits(0, 7, ResourceKind::kOutside);
+  task(1).sequence = 2;
+  Run(4 * kStall, [&] {
+    ++sample_.rings[0].ticks;
+    ++sample_.rings[0].emitted;
+    Runs(1 + look_++ % 2);
+  });
+  EXPECT_TRUE(found_.empty());
+  Run(20 * kStall);
+  ASSERT_EQ(found_.size(), 1u) << "of the tasks nothing is told that is as sure";
+  EXPECT_EQ(found_[0].kind, FindingKind::kSilent);
+  EXPECT_EQ(found_[0].confidence, Confidence::kPossible);
+  EXPECT_EQ(found_[0].subjects, (std::vector<SubjectId>{Core(0)}));
+  EXPECT_THAT(found_[0].evidence, testing::Contains(testing::HasSubstr("is ready, too")));
+}
+
+TEST_F(StillCoreTest, AnIdleTaskThatHasTheCoreAloneIsNotSilentWhereItsTickEnds) {
+  TaskWaits(0, 7, ResourceKind::kOutside);
+  Idle();
+  Run(20 * kStall);
+  EXPECT_TRUE(found_.empty());
+}
+
+TEST_F(StillCoreTest, AReadyTaskBehindACoreThatIsPerhapsSilentIsStarved) {
+  TaskWaits(0, 7, ResourceKind::kOutside);
+  task(2).sequence = 4;  // it has waited before
+  held_up_ = {0};        // that the tick stands still is not the host
+  Run(20 * kStall);
+  ASSERT_EQ(Bad().size(), 1u);
+  EXPECT_EQ(Bad()[0].kind, FindingKind::kStarved);
+  EXPECT_EQ(Bad()[0].subjects, (std::vector<SubjectId>{Task(2)}));
+  EXPECT_EQ(Silent().size(), 1u);
+}
+
+TEST_F(StillCoreTest, OfAHolderThatIsReadyItIsSaidThatItDidNotRun) {
+  TaskWaits(0, 10, ResourceKind::kExclusive, 3);  // the third, which is ready
+  Run(20 * kStall);
+  ASSERT_EQ(Bad().size(), 1u);
+  EXPECT_THAT(Bad()[0].evidence,
+              testing::Contains(testing::MatchesRegex("task 3 is ready, and did not run for .*")));
+}
+
+TEST_F(StillCoreTest, OfAHolderThatHasTheCoreItIsNotSaidThatItGoesOn) {
+  TaskWaits(0, 10, ResourceKind::kExclusive, 2);
+  Run(20 * kStall, [&] { ++sample_.rings[0].ticks; });
+  ASSERT_EQ(Bad().size(), 1u);
+  EXPECT_THAT(Bad()[0].evidence,
+              testing::Contains(testing::MatchesRegex("task 2 has not waited for .*")));
+}
+
 // Two cores, each with tasks of its own: the first goes on, the second has the tasks of
 // StillCoreTest.
 class OneOfTwoCoresTest : public StillCoreTest {
