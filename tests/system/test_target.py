@@ -376,7 +376,8 @@ class NoInit(Target):
 class Porting(Target):
     """The hooks of docs/porting.md, compiled with warnings as errors and called by stand-ins for the kernels."""
     WAITING = 2
-    EXCLUSIVE, CHANNEL, SUSPENDED, OUTSIDE = 1, 2, 4, 5
+    EXCLUSIVE, CHANNEL, TIME, SUSPENDED, OUTSIDE = 1, 2, 3, 4, 5
+    NOBODY = 0xffffffff
 
     def recorded(self, name, parameter=0):
         out = self.finish(self.start(name, parameter=parameter))
@@ -429,9 +430,30 @@ class Porting(Target):
     def test_zephyr(self):
         records = self.recorded("porting-zephyr")
         one, two = records[0][1], records[1][1]
+        semaphore, queue = records[8][1], records[10][1]
         self.assertEqual(records, [
             ("task_create", one, 10), ("task_create", two, 9), ("task_switch", 0, one), ("isr_enter", 0, 0), ("isr_exit", 0, 0),
-            ("task_switch", one, two), ("task_suspend", one, 0), ("task_resume", one, 0), ("task_destroy", one, 0)])
+            ("task_switch", one, two), ("task_suspend", one, 0), ("task_resume", one, 0), ("semaphore_post", semaphore, 1),
+            ("semaphore_wait", semaphore, 0), ("queue_send", queue, 1), ("queue_receive", queue, 0), ("task_delay", 7, 0),
+            ("task_destroy", one, 0)])
+
+    def test_what_zephyr_threads_wait_for(self):
+        """tests/target/porting/zephyr.c says who waits for what in the end."""
+        records = self.recorded("porting-zephyr", 2)
+        threads = [record[1] for record in records if record[0] == "task_create"]
+        one, two, three, four, five, six, seven, eight = threads
+        a, c, _, b, *_ = [record[1] for record in records if record[0] == "mutex_lock"]
+        waits = {task.task: task for task in self.scope().tasks()}
+        self.assertEqual(set(waits), set(threads))
+        self.assertEqual({task.state for task in waits.values()}, {self.WAITING})
+        self.assertEqual([(waits[thread].kind, waits[thread].resource, waits[thread].holder) for thread in (one, two, three)],
+                         [(self.EXCLUSIVE, b, two), (self.EXCLUSIVE, a, one), (self.EXCLUSIVE, c, two)])
+        self.assertEqual((waits[four].kind, waits[four].holder), (self.CHANNEL, self.NOBODY))
+        self.assertEqual((waits[five].kind, waits[five].resource, waits[five].holder), (self.EXCLUSIVE, four, four))
+        self.assertEqual([waits[thread].kind for thread in (six, seven, eight)], [self.TIME, self.SUSPENDED, self.OUTSIDE])
+        said = self.hangscope("why", f"file:{self.ram_file}", "--elf", self.elf.path).out.decode()
+        self.assertIn("deadlock, 2 of 8 tasks wait for each other", said)
+        self.assertRegex(said, rf"task {two} radio +waits .* for a\S* \(held by task {one}\)")
 
     def test_without_tracing_nothing_of_it_is_left(self):
         for name in ("porting-freertos-off", "porting-zephyr-off"):
