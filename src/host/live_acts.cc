@@ -74,8 +74,6 @@ host::Status LiveActs::SetDelays(uint32_t core, const host::Delays& delays) {
 }
 
 host::Status LiveActs::SetMask(uint32_t core, uint32_t classes) {
-  if (classes > host::kAllClasses)
-    return {host::Code::kUsage, fmt::format("classes {:#x}; they are bits 0 to 30", classes)};
   return OnCore(core, [=](TargetControl& control) { return control.SetMask(core, classes); });
 }
 

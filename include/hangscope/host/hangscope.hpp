@@ -200,7 +200,8 @@ constexpr uint32_t kClassSync = 1u << 1;
 constexpr uint32_t kClassIsr = 1u << 2;
 constexpr uint32_t kClassMeta = 1u << 3;
 constexpr uint32_t kClassUser = 1u << 4;
-constexpr uint32_t kAllClasses = 0x7fffffffu;
+constexpr uint32_t kClassHistory = 1u << 31;
+constexpr uint32_t kAllClasses = 0xffffffffu;
 
 constexpr uint32_t kFeatureWaypoints = 1u << 0;  // and heartbeats, kernels, launch states
 constexpr uint32_t kFeatureWaits = 1u << 1;

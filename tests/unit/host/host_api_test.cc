@@ -347,11 +347,16 @@ TEST(HostApi, SetsWhichEventsACoreRecords) {
   ASSERT_TRUE(target.ok());
   ASSERT_TRUE(target->SetMask(1, host::kClassTask | host::kClassUser).ok());
   EXPECT_EQ(mask(), 0x11u);
+  ASSERT_TRUE(target->SetMask(1, host::kAllClasses & ~host::kClassHistory).ok());
+  EXPECT_EQ(mask(), 0x7fffffffu);
+  ASSERT_TRUE(target->SetMask(1, host::kAllClasses).ok());
+  EXPECT_EQ(mask(), 0xffffffffu)
+      << "the history of waypoints, waits and transactions is a class, too";
+  ASSERT_TRUE(target->SetMask(1, host::kClassTask | host::kClassUser).ok());
   ASSERT_TRUE(target->FreezeAfter(1, 20).ok());
   EXPECT_EQ(mask(), 0u);
   EXPECT_EQ(device.image.GetRing(1, offsetof(hangscope_ring, armed)), 0x11u);
   EXPECT_EQ(device.image.GetRing(1, offsetof(hangscope_ring, remaining)), 20u);
-  EXPECT_EQ(target->SetMask(1, 1u << 31).code(), host::Code::kUsage);
   EXPECT_EQ(target->FreezeAfter(1, 1u << 31).code(), host::Code::kUsage);
 }
 
