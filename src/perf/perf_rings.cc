@@ -1,44 +1,12 @@
 #include "perf/perf_rings.h"
 
 #include <algorithm>
-
-#include "model/perf_format.h"
+#include <map>
 
 namespace hangscope {
 namespace {
 
 constexpr size_t kMostRuns = 1'000'000;  // the newest are what a window is about
-
-// What offsets and sizes may be: a file can say anything, and sums must not overflow.
-constexpr uint64_t kMostOffset = uint64_t{1} << 60;
-constexpr uint64_t kMostBase = uint64_t{1} << 62;
-
-// Undoes restarts: `offset` is where the next piece begins, `size` its bytes. Neither is above
-// kMostOffset.
-class Unwrapper {
- public:
-  uint64_t Begin(uint64_t offset, uint64_t size, uint64_t* restarts) {
-    if (any_ && offset < last_begin_) {
-      base_ = std::min(end_, kMostBase);
-      first_ = offset;
-      ++*restarts;
-    } else if (!any_) {
-      first_ = 0;
-    }
-    any_ = true;
-    last_begin_ = offset;
-    const uint64_t begin = base_ + (offset - first_);
-    end_ = std::max(end_, begin + size);
-    return begin;
-  }
-
- private:
-  bool any_ = false;
-  uint64_t base_ = 0;
-  uint64_t first_ = 0;
-  uint64_t last_begin_ = 0;
-  uint64_t end_ = 0;
-};
 
 bool IsWriteBackward(const std::vector<PerfEvent>& events) {
   return std::any_of(events.begin(), events.end(),
@@ -54,193 +22,22 @@ bool ReportsSwitches(const std::vector<PerfEvent>& events) {
 }  // namespace
 
 PerfRingsReader::PerfRingsReader(const PerfFile& file, std::string tracer)
-    : file_(file), tracer_(std::move(tracer)) {
-  const auto& aux = file.aux();
-  per_thread_ = !aux.empty() && std::all_of(aux.begin(), aux.end(),
-                                            [](const AuxTrace& trace) { return trace.cpu < 0; });
-}
+    : file_(file), traces_(file, std::move(tracer)) {}
 
 void PerfRingsReader::Add(const PerfRecord& record) {
   newest_ = std::max(newest_, record.time);
-  if (record.type == kPerfAuxtrace && record.body.size() >= sizeof(PerfAuxtraceBody) &&
-      next_trace_ < file_.aux().size()) {
-    const AuxTrace& trace = file_.aux()[next_trace_];
-    pieces_[KeyOf(trace.cpu, trace.tid)].push_back(
-        {next_trace_++, std::min(trace.offset, kMostOffset), 0, newest_});
-  }
-  const int64_t key = KeyOf(record.cpu, record.tid);
-  if (auto aux = ParsePerfAux(record)) {
-    aux->offset = std::min(aux->offset, kMostOffset);
-    aux->bytes = std::min(aux->bytes, kMostOffset);
-    told_[key].push_back({*aux, record.time, record.pid, record.tid});
-    traced_.insert(record.tid);
-  }
-  if (const auto thread = ParsePerfTraceStart(record)) {
-    starts_[key].push_back({record.time, thread->tid});
-    traced_.insert(thread->tid);
-  }
-  if (const auto change = ParsePerfSwitch(record); change && !change->out)
-    starts_[key].push_back({record.time, record.tid});
+  traces_.Add(record);
 }
 
 void PerfRingsReader::Finish(const PerfActivity& activity, TimeNs until) {
   newest_ = std::max(newest_, until);
-  whole_machine_ = activity.whole_machine();
-  std::set<int64_t> keys;
-  for (const auto& [key, told] : told_) keys.insert(key);
-  for (const auto& [key, pieces] : pieces_) keys.insert(key);
-  for (const int64_t key : keys) MakeRing(key);
-  for (const PerfAuxRing& ring : rings_) input_.rings.push_back(HistoryOf(ring));
-  if (rings_.empty()) AddEventRings(activity);
+  traces_.Finish(until);
+  input_.rings = traces_.Histories(activity.whole_machine());
+  if (aux().empty()) AddEventRings(activity);
   AddRuns(activity);
   for (const auto& [tid, thread] : activity.threads()) {
     if (!thread.name.empty()) input_.task_names.emplace_back(tid, thread.name);
   }
-}
-
-void PerfRingsReader::MakeRing(int64_t key) {
-  PerfAuxRing ring;
-  ring.name = {per_thread_ ? RingKind::kThread : RingKind::kCpu, key, tracer_};
-  ring.cpu = per_thread_ ? -1 : static_cast<int>(key);
-  Unwrapper offsets;
-  uint64_t restarts = 0;
-  uint64_t end = 0;
-  for (PerfAuxPiece piece : pieces_[key]) {
-    const uint64_t bytes = file_.aux()[piece.trace].bytes;
-    piece.begin_offset = offsets.Begin(piece.begin_offset, bytes, &restarts);
-    piece.end_offset = piece.begin_offset + bytes;
-    const uint64_t again = std::min(end, piece.end_offset);
-    if (again > piece.begin_offset) ring.bytes_twice += again - piece.begin_offset;
-    end = std::max(end, piece.end_offset);
-    ring.pieces.push_back(piece);
-  }
-  std::vector<Reported>& told = told_[key];
-  std::stable_sort(told.begin(), told.end(),
-                   [](const Reported& a, const Reported& b) { return a.time < b.time; });
-  std::vector<Start>& starts = starts_[key];
-  std::stable_sort(starts.begin(), starts.end());
-  if (told.empty())
-    MakeSpansOfPieces(&ring);
-  else
-    MakeSpans(told, starts, &ring);
-  ring.restarts = std::max(ring.restarts, restarts);
-  CountHeld(&ring);
-  rings_.push_back(std::move(ring));
-}
-
-// A span begins when its tracer was switched on: when its thread came to the CPU, or the trace
-// began. Where nothing says so, but no byte is missing since the span before, it has all since
-// then.
-void PerfRingsReader::MakeSpans(const std::vector<Reported>& told, const std::vector<Start>& starts,
-                                PerfAuxRing* ring) const {
-  Unwrapper offsets;
-  TimeNs before = -1;
-  uint64_t end = 0;
-  for (const Reported& one : told) {
-    PerfAuxSpan span;
-    const uint64_t restarts = ring->restarts;
-    span.begin_offset = offsets.Begin(one.aux.offset, one.aux.bytes, &ring->restarts);
-    span.end_offset = span.begin_offset + one.aux.bytes;
-    // Intel PT tells all of an area that overwrites itself, however little of it is new.
-    if ((one.aux.flags & PERF_AUX_FLAG_OVERWRITE) != 0 && restarts == ring->restarts) {
-      span.begin_offset = std::clamp(end, span.begin_offset, span.end_offset);
-    }
-    span.flags = one.aux.flags;
-    span.pid = one.pid;
-    span.tid = one.tid;
-    span.time = {one.time, one.time};
-    ring->bytes_told += one.aux.bytes;
-    auto start = std::upper_bound(starts.begin(), starts.end(), Start{one.time, 0});
-    while (start != starts.begin() && std::prev(start)->time > before &&
-           std::prev(start)->tid != one.tid)
-      --start;
-    if (start != starts.begin() && std::prev(start)->time > before) {
-      span.time.from = std::prev(start)->time;
-      span.begin_known = true;
-    } else if (before >= 0 && restarts == ring->restarts && span.begin_offset == end) {
-      span.time.from = before;
-      span.begin_known = true;
-    }
-    before = one.time;
-    end = span.end_offset;
-    ring->spans.push_back(span);
-  }
-}
-
-// A snapshot says nothing but that the bytes were there when it was taken.
-void PerfRingsReader::MakeSpansOfPieces(PerfAuxRing* ring) const {
-  uint64_t end = 0;
-  for (const PerfAuxPiece& piece : ring->pieces) {
-    const AuxTrace& trace = file_.aux()[piece.trace];
-    PerfAuxSpan span;
-    span.begin_offset = std::max(end, piece.begin_offset);
-    span.end_offset = piece.end_offset;
-    if (span.begin_offset >= span.end_offset) continue;
-    const TimeNs seen = std::max<TimeNs>(piece.seen, 0);
-    span.time = {seen, seen};
-    span.flags = PERF_AUX_FLAG_OVERWRITE;
-    span.tid = trace.tid > 0 ? trace.tid : -1;
-    end = span.end_offset;
-    ring->spans.push_back(span);
-  }
-}
-
-void PerfRingsReader::CountHeld(PerfAuxRing* ring) const {
-  std::vector<PerfAuxPiece> pieces = ring->pieces;
-  std::sort(pieces.begin(), pieces.end(), [](const PerfAuxPiece& a, const PerfAuxPiece& b) {
-    return a.begin_offset < b.begin_offset;
-  });
-  std::vector<PerfAuxPiece> merged;
-  for (const PerfAuxPiece& piece : pieces) {
-    if (!merged.empty() && piece.begin_offset <= merged.back().end_offset)
-      merged.back().end_offset = std::max(merged.back().end_offset, piece.end_offset);
-    else
-      merged.push_back(piece);
-  }
-  std::vector<uint64_t> before = {0};  // bytes of all pieces before this one
-  for (const PerfAuxPiece& piece : merged)
-    before.push_back(before.back() + piece.end_offset - piece.begin_offset);
-  ring->bytes_held = before.back();
-  const auto held_before = [&](uint64_t offset) {
-    const auto next = std::upper_bound(
-        merged.begin(), merged.end(), offset,
-        [](uint64_t at, const PerfAuxPiece& piece) { return at < piece.begin_offset; });
-    if (next == merged.begin()) return uint64_t{0};
-    const auto in = std::prev(next);
-    return before[static_cast<size_t>(in - merged.begin())] + std::min(offset, in->end_offset) -
-           in->begin_offset;
-  };
-  for (PerfAuxSpan& span : ring->spans)
-    span.held_bytes = held_before(span.end_offset) - held_before(span.begin_offset);
-}
-
-RingHistory PerfRingsReader::HistoryOf(const PerfAuxRing& ring) const {
-  RingHistory history;
-  history.ring = ring.name;
-  history.always_on = whole_machine_;
-  history.recorded_until = newest_;
-  TimeNs time = 0;
-  for (const PerfAuxSpan& span : ring.spans) {
-    const TimeSpan when = {std::max(span.time.from, time), std::max(span.time.to, time)};
-    history.head = std::max(history.head, span.end_offset);
-    time = when.to;
-    const std::optional<int64_t> task =
-        span.tid > 0 ? std::optional<int64_t>(span.tid) : std::nullopt;
-    if (span.held_bytes == span.end_offset - span.begin_offset) {
-      if (span.held_bytes > 0)
-        history.held.push_back({when, span.begin_offset, span.end_offset, task});
-    } else {
-      history.losses.push_back({when, GapReason::kUnreadable,
-                                span.end_offset - span.begin_offset - span.held_bytes,
-                                AmountUnit::kBytes, task});
-    }
-    if ((span.flags & PERF_AUX_FLAG_TRUNCATED) != 0)
-      history.losses.push_back(
-          {{when.to, when.to}, GapReason::kNoRoom, 0, AmountUnit::kUnknown, task});
-    if ((span.flags & (PERF_AUX_FLAG_PARTIAL | PERF_AUX_FLAG_COLLISION)) != 0)
-      history.losses.push_back({when, GapReason::kNotRecorded, 0, AmountUnit::kUnknown, task});
-  }
-  return history;
 }
 
 // One span each: what is missing inside is told by LOST records. A ring that is written backwards
@@ -267,10 +64,10 @@ void PerfRingsReader::AddRuns(const PerfActivity& activity) {
   std::vector<PerfSwitchAt> switches = activity.switches();
   std::stable_sort(switches.begin(), switches.end(),
                    [](const PerfSwitchAt& a, const PerfSwitchAt& b) { return a.time < b.time; });
-  const bool all = rings_.empty() || whole_machine_;
+  const bool all = aux().empty() || activity.whole_machine();
   std::map<int, PerfSwitchAt> running;
   const auto end = [&](const PerfSwitchAt& came, TimeNs time) {
-    if (all || traced_.count(came.tid) != 0)
+    if (all || traces_.traced().count(came.tid) != 0)
       input_.runs.push_back({came.tid, came.cpu, {came.time, time}});
   };
   for (const PerfSwitchAt& change : switches) {
@@ -289,7 +86,7 @@ void PerfRingsReader::AddRuns(const PerfActivity& activity) {
            activity.first() >= 0)
     input_.runs_known_since = activity.first();
   if (!switches.empty()) return;
-  for (const PerfAuxRing& ring : rings_) {
+  for (const PerfAuxRing& ring : aux()) {
     for (const PerfAuxSpan& span : ring.spans) {
       if (span.tid > 0 && span.time.from < span.time.to)
         input_.runs.push_back({span.tid, ring.cpu, span.time});
