@@ -53,6 +53,8 @@ PacketMeaning Meaning(const ocsd_etmv4_i_pkt& packet) {
       meaning.on = true;
       break;
     case ETM4_PKT_I_EXCEPT:
+    case ETE_PKT_I_PE_RESET:
+    case ETE_PKT_I_TRANS_FAIL:
       meaning.exception = meaning.flow = true;
       break;
     case ETM4_PKT_I_ATOM_F1:
@@ -161,7 +163,7 @@ class PacketCounter {
   PacketCounter(const CoreSightTree& tree, const EtmSetting& etm, TraceSummary* summary,
                 TraceTally* tally)
       : tree_(tree),
-        protocol_(CoreSightProtocol(etm.kind)),
+        protocol_(CoreSightPacketProtocol(etm.kind)),
         cpu_(etm.cpu),
         summary_(summary),
         tally_(tally) {}

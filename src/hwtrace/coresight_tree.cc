@@ -66,6 +66,16 @@ ocsd_ete_cfg EteSettings(const EtmSetting& etm) {
   return settings;
 }
 
+// The library hands out no packets of an ETE. They are those of an ETMv4 of the architecture that
+// TRCDEVARCH says, 5 at least; TRCIDR1 of an ETE only refers to that.
+ocsd_etmv4_cfg PacketSettingsOfEte(const EtmSetting& etm) {
+  auto settings = LateSettings<ocsd_etmv4_cfg>(etm, ARCH_AA64);
+  const uint32_t major = std::max(5u, etm.architecture >> 12 & 0xf);
+  const uint32_t minor = etm.architecture >> 16 & 0xf;
+  settings.reg_idr1 = (etm.id1 & ~0xff0u) | major << 8 | minor << 4;
+  return settings;
+}
+
 template <typename Settings>
 bool Create(dcd_tree_handle_t tree, const char* decoder, int flags, const Settings& settings,
             unsigned char* id) {
@@ -74,16 +84,15 @@ bool Create(dcd_tree_handle_t tree, const char* decoder, int flags, const Settin
 
 }  // namespace
 
-ocsd_trace_protocol_t CoreSightProtocol(EtmKind kind) {
+ocsd_trace_protocol_t CoreSightPacketProtocol(EtmKind kind) {
   switch (kind) {
     case EtmKind::kEtmV3:
       return OCSD_PROTOCOL_ETMV3;
     case EtmKind::kPtm:
       return OCSD_PROTOCOL_PTM;
     case EtmKind::kEtmV4:
-      return OCSD_PROTOCOL_ETMV4I;
     case EtmKind::kEte:
-      return OCSD_PROTOCOL_ETE;
+      return OCSD_PROTOCOL_ETMV4I;
   }
   return OCSD_PROTOCOL_UNKNOWN;
 }
@@ -117,6 +126,8 @@ bool CoreSightTree::Add(const EtmSetting& etm, unsigned char* id) {
       return Create(tree_, OCSD_BUILTIN_DCD_ETMV4I, flags,
                     LateSettings<ocsd_etmv4_cfg>(etm, ARCH_V8_max), id);
     case EtmKind::kEte:
+      if (!with_code_)
+        return Create(tree_, OCSD_BUILTIN_DCD_ETMV4I, flags, PacketSettingsOfEte(etm), id);
       return Create(tree_, OCSD_BUILTIN_DCD_ETE, flags, EteSettings(etm), id);
   }
   return false;

@@ -66,8 +66,8 @@ class CoreSightTree {
   bool stopped_ = false;
 };
 
-// Which of libopencsd's protocols that is.
-ocsd_trace_protocol_t CoreSightProtocol(EtmKind kind);
+// Which of libopencsd's protocols its packets are of.
+ocsd_trace_protocol_t CoreSightPacketProtocol(EtmKind kind);
 
 }  // namespace hangscope
 

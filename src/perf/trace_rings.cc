@@ -117,8 +117,8 @@ void TraceRingsReader::MakeRing(int64_t key) {
 // A span begins when its tracer was switched on: when its thread came to the CPU, or the trace
 // began. Where nothing says so, but no byte is missing since the span before, it has all since
 // then.
-void TraceRingsReader::MakeSpans(const std::vector<Reported>& told, const std::vector<Start>& starts,
-                                PerfAuxRing* ring) const {
+void TraceRingsReader::MakeSpans(const std::vector<Reported>& told,
+                                 const std::vector<Start>& starts, PerfAuxRing* ring) const {
   Unwrapper offsets;
   TimeNs before = -1;
   uint64_t end = 0;

@@ -23,6 +23,9 @@ class EtmBytes {
   EtmBytes& Overflow() { return Put(std::string("\0\x05", 2)); }
   // With the context: EL0, 64 bits, not secure.
   EtmBytes& Enter(uint64_t address) { return Put("\x85").PutAddress(address).Put("\x30"); }
+  // ETE: where the branch before it was, and that a time stamp follows.
+  EtmBytes& Source(uint64_t address) { return Put("\xb8").PutAddress(address); }
+  EtmBytes& TimeMarker() { return Put("\x88"); }
   EtmBytes& Address(uint64_t address) { return Put("\x9d").PutAddress(address); }
   // 'E': executed, 'N': not; a packet each.
   EtmBytes& Atoms(std::string_view atoms) {
@@ -73,6 +76,17 @@ inline std::string EtmV4Info(unsigned cpus, uint64_t version = 1) {
     if (version > 0) words.push_back(7);
     words.insert(words.end(), {0x40, 0x10 + 2 * cpu, 0x28000ea1, 0x4100f422, 0x20001088, 0, 0x8c});
   }
+  std::string body(words.size() * 8, '\0');
+  std::memcpy(body.data(), words.data(), body.size());
+  return body;
+}
+
+// The same of ETE units, as version 1.
+inline std::string EteInfo(unsigned cpus) {
+  std::vector<uint64_t> words{3, 1, uint64_t{8} << 32 | cpus, 0};
+  for (uint64_t cpu = 0; cpu < cpus; ++cpu)
+    words.insert(words.end(), {0x5050505050505050, cpu, 8, 0, 0x10 + 2 * cpu, 0x28000ea1,
+                               0x4100fff0, 0x20001088, 0, 0xcc, 0x47705a13});
   std::string body(words.size() * 8, '\0');
   std::memcpy(body.data(), words.data(), body.size());
   return body;

@@ -276,6 +276,27 @@ TEST(CoreSight, RefusesDamagedMetadataWithAReason) {
   EXPECT_NE(OpenInstructionTrace(good, 5).status().message().find("CPU 5"), std::string::npos);
 }
 
+// Packets that only an ETE has are among them: raw as TRBE writes it, and from a sink.
+TEST(CoreSight, CountsAnEtesPacketsWithoutItsCode) {
+  EtmBytes trace;
+  trace.Sync().On().Enter(kA64Base).Atoms("EEN").TimeMarker().Source(kA64Base + 0xc).Atoms("E");
+  const Kinds kinds{
+      {"I_ASYNC", 1},   {"I_TRACE_INFO", 1}, {"I_TRACE_ON", 1},        {"I_ADDR_CTXT_L_64IS0", 1},
+      {"I_ATOM_F1", 4}, {"I_TS_MARKER", 1},  {"I_SRC_ADDR_L_64IS0", 1}};
+  TraceDecodeOptions options;
+  options.raw = true;
+  const TraceSummary raw = Decode(EteInfo(1), trace.bytes, options);
+  ExpectKinds(raw, kinds);
+  EXPECT_EQ(raw.atoms, 4u);
+  EXPECT_EQ(raw.synchronisations, 1u);
+  EXPECT_EQ(Reasons(raw), "");
+  const TraceSummary framed = Decode(EteInfo(2), Framed(0x12, trace.bytes));
+  EXPECT_EQ(framed.atoms, 4u);
+  EXPECT_EQ(framed.bytes_of_cpu.begin()->first, 1);
+  // An ETMv4 has no such packets.
+  EXPECT_NE(Reasons(Decode(EtmV4Info(1), trace.bytes, options)), "");
+}
+
 // Metadata of one tracer, CPU 0, trace id 0x10.
 std::string OneTracer(uint64_t magic, const std::vector<uint64_t>& registers) {
   std::vector<uint64_t> words{3, 1, 1, 0, magic, 0, registers.size()};
@@ -289,9 +310,7 @@ TEST(CoreSight, DecodesEteAndTheOlderTracers) {
   TraceDecodeOptions options;
   options.raw = true;
   options.read_code = ReadA64;
-  const std::string ete = OneTracer(
-      0x5050505050505050, {0, 0x10, 0x28000ea1, 0x4100fff0, 0x20001088, 0, 0xcc, 0x47705a13});
-  EXPECT_EQ(Decode(ete, A64Run(), options).instructions, 12u);
+  EXPECT_EQ(Decode(EteInfo(1), A64Run(), options).instructions, 12u);
 
   // Arm code: four moves, and a branch to the second. A-sync, I-sync (tracing on) at 0x8000, atoms
   // E E N.
