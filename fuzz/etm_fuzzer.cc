@@ -4,13 +4,15 @@
 //   kind (below; + 16: raw bytes, + 32: with code), 6 bits of how many branches are wanted; a byte:
 //   how many of the next bytes are code; code; trace
 //
-// Of kind 5 the trace begins with AUXTRACE_INFO, its size in two bytes.
+// The trace is taken for frames, too. Of kind 5 it begins with AUXTRACE_INFO, its size in two
+// bytes.
 #include <algorithm>
 #include <array>
 #include <string>
 
 #include "fakes/etm_bytes.h"
 #include "fuzz.h"
+#include "hwtrace/coresight_frames.h"
 #include "hwtrace/instruction_trace.h"
 
 namespace hangscope::fuzz {
@@ -66,6 +68,28 @@ void Check(const TraceSummary& summary, std::string_view bytes, const TraceDecod
   FUZZ_REQUIRE(packets == summary.packets);
 }
 
+CoreSightFrames FramesOf(std::string_view bytes, size_t part) {
+  CoreSightFrameReader reader;
+  for (; !bytes.empty(); bytes.remove_prefix(std::min(part, bytes.size())))
+    reader.Add(bytes.substr(0, part));
+  return reader.frames();
+}
+
+// Whose the bytes in frames are does not depend on how they are cut.
+void CheckFrames(std::string_view bytes, size_t part) {
+  const CoreSightFrames whole = FramesOf(bytes, bytes.size());
+  const CoreSightFrames parts = FramesOf(bytes, part);
+  FUZZ_REQUIRE(whole.bytes == bytes.size() && parts.bytes == bytes.size());
+  FUZZ_REQUIRE(whole.barriers == parts.barriers && whole.ids.size() == parts.ids.size());
+  uint64_t bytes_of_ids = 0;
+  for (const auto& [id, of] : whole.ids) {
+    FUZZ_REQUIRE(parts.ids.contains(id) && parts.ids.at(id).bytes == of.bytes);
+    FUZZ_REQUIRE(of.first_frame <= of.last_frame && of.last_frame < bytes.size());
+    bytes_of_ids += of.bytes;
+  }
+  FUZZ_REQUIRE(bytes_of_ids <= bytes.size());
+}
+
 }  // namespace
 
 void FuzzEtm(std::string_view input) {
@@ -85,6 +109,7 @@ void FuzzEtm(std::string_view input) {
   FUZZ_REQUIRE(trace.ok() || !trace.status().message().empty());
   if (!trace.ok()) return;
   Check((*trace)->Decode(choices.rest(), options), choices.rest(), options);
+  CheckFrames(choices.rest(), 1 + code.size() % 40);
 }
 
 }  // namespace hangscope::fuzz

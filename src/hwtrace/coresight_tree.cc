@@ -14,6 +14,8 @@ namespace {
 
 constexpr size_t kMostBytesAtOnce = 1u << 20;
 
+static_assert(kCoreSightFrameBytes == OCSD_DFRMTR_FRAME_SIZE);
+
 std::mutex library;
 
 // What libopencsd 1.3.3 asks for is not looked at by LeakSanitizer: it forgets elements of damaged

@@ -10,11 +10,9 @@
 #include <vector>
 
 #include "hwtrace/auxtrace_info.h"
+#include "hwtrace/coresight_frames.h"
 
 namespace hangscope {
-
-// The bytes of a formatter's frame.
-constexpr size_t kCoreSightFrameBytes = OCSD_DFRMTR_FRAME_SIZE;
 
 // Only while the caller holds the lock of CoreSightTree::Lock: the library's own tables have none.
 class CoreSightTree {
