@@ -15,6 +15,7 @@
 #include "snapshot/recording_kind.h"
 #include "target/target_spec.h"
 #include "why/why.h"
+#include "why/why_debugger.h"
 #include "why/why_perf.h"
 #include "why/why_process.h"
 #include "why/why_snapshot.h"
@@ -39,6 +40,7 @@ other TARGET records with hangscope/hangscope.h, and may be live or dead:
                         for a moment, so this wants --intrusive
   exec:COMMAND          a helper that reaches the target's memory (docs/probes.md)
   PERF.DATA             what perf recorded: who ran last, what it covers (docs/perf-data.md)
+  FOLDER                with snapshot.ini: what a debugger took of a board (docs/instruction-traces.md)
 
   --device FILE         several memories as one target, instead of TARGET: FILE lists nodes,
                         memories and ELFs as JSON (docs/format.md)
@@ -49,7 +51,7 @@ other TARGET records with hangscope/hangscope.h, and may be live or dead:
   --with FILE           of pid:N: what why --json said on another host, or a snapshot of there; who
                         waits for a connection to it waits for those who hold its other end
   --debuginfod          ask the servers of $DEBUGINFOD_URLS for what is not on this machine
-  --branches N          of a perf.data: the last N branches of each hardware trace [0]
+  --branches N          of hardware traces: the last N branches of each [0]
   --json                JSON Lines (docs/json.md)
   --intrusive           the target may be stopped for a moment
   --no-stop             no thread of pid:N may be; less is known of those that run then
@@ -96,6 +98,9 @@ std::optional<Result<WhyReport>> AskRecording(const WhyOptions& options, WhyPerf
   perf.trigger = TriggerOf(PosixFileSystem(), perf.path);
   const RecordingKind kind = KindOf(PosixFileSystem(), perf.path);
   if (kind == RecordingKind::kPerfData) return AskWhyPerf(PosixFileSystem(), clock, perf);
+  if (kind == RecordingKind::kDebugger && perf.path == options.source.target)
+    return AskWhyDebugger(PosixFileSystem(), clock,
+                          {perf.path, options.source.elf, options.json, perf.branches});
   if (kind == RecordingKind::kSnapshot && perf.path == options.source.target)
     return AskWhySnapshot(PosixFileSystem(), clock, options, perf);
   return std::nullopt;

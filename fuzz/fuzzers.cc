@@ -5,6 +5,7 @@ namespace hangscope::fuzz {
 void FuzzCatalog(std::string_view input);
 void FuzzCode(std::string_view input);
 void FuzzCore(std::string_view input);
+void FuzzDebugger(std::string_view input);
 void FuzzElf(std::string_view input);
 void FuzzEtm(std::string_view input);
 void FuzzExec(std::string_view input);
@@ -20,10 +21,12 @@ void FuzzWatch(std::string_view input);
 
 std::span<const Fuzzer> Fuzzers() {
   static constexpr Fuzzer kFuzzers[] = {
-      {"catalog", FuzzCatalog}, {"code", FuzzCode},     {"core", FuzzCore},   {"elf", FuzzElf},
-      {"etm", FuzzEtm},         {"exec", FuzzExec},     {"gdb", FuzzGdb},     {"log", FuzzLog},
-      {"perf", FuzzPerf},       {"python", FuzzPython}, {"ring", FuzzRing},   {"scope", FuzzScope},
-      {"trace", FuzzTrace},     {"units", FuzzUnits},   {"watch", FuzzWatch},
+      {"catalog", FuzzCatalog},   {"code", FuzzCode},     {"core", FuzzCore},
+      {"debugger", FuzzDebugger}, {"elf", FuzzElf},       {"etm", FuzzEtm},
+      {"exec", FuzzExec},         {"gdb", FuzzGdb},       {"log", FuzzLog},
+      {"perf", FuzzPerf},         {"python", FuzzPython}, {"ring", FuzzRing},
+      {"scope", FuzzScope},       {"trace", FuzzTrace},   {"units", FuzzUnits},
+      {"watch", FuzzWatch},
   };
   return kFuzzers;
 }

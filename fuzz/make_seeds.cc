@@ -10,6 +10,7 @@
 #include <iterator>
 #include <string>
 
+#include "fakes/debugger_folder.h"
 #include "fakes/etm_bytes.h"
 #include "fakes/fake_clock.h"
 #include "fakes/fake_file_system.h"
@@ -226,6 +227,24 @@ void WriteHardwareTraces(const fs::path& data) {
         pt);
 }
 
+// As fuzz/debugger_fuzzer.cc has them.
+void WriteDebuggers() {
+  DebuggerFolder board;
+  board.Replace("snapshot.ini", "cpu_0.ini", "a.ini");
+  board.Replace("snapshot.ini", "etm_0.ini", "b.ini");
+  board.Replace("cpu_0.ini", "code.bin", "bytes");
+  board.Replace("trace.ini", "cstrace.bin", "bytes");
+  for (const char* format : {"coresight", "source_data", "dstream_coresight"}) {
+    DebuggerFolder changed = board;
+    changed.Replace("trace.ini", "coresight", format);
+    std::string input;
+    for (const char* name : {"snapshot.ini", "trace.ini", "cpu_0.ini", "etm_0.ini"})
+      input += changed.files.at(name) + std::string(1, '\0');
+    Write("debugger", format,
+          input + "\x01" + board.files.at("code.bin") + board.files.at("cstrace.bin"));
+  }
+}
+
 // Two segments that touch, one apart, in both widths and orders; the words of headers by hand.
 void WriteCores() {
   for (const bool wide : {false, true}) {
@@ -364,5 +383,6 @@ int main(int argc, char** argv) {
   WritePerfFiles();
   WritePython();
   WriteHardwareTraces(argv[1]);
+  WriteDebuggers();
   Write("elf", "program", ReadAll(argv[2]));
 }

@@ -38,7 +38,7 @@ class ReportReader {
       if (files_.Exists(Part(kScopeImageName))) ReadScope();
       if (HasDevice(files_, folder())) ReadDevice();
       if (files_.Exists(Part(kThreadsName))) Take(AddThreads(files_, Part(kThreadsName), &report_));
-    } else if (kind != RecordingKind::kPerfData) {
+    } else if (kind != RecordingKind::kPerfData && kind != RecordingKind::kDebugger) {
       ReadScope();
     }
     if (!is_folder_ || files_.Exists(Part(kScopeImageName)) || HasDevice(files_, folder()) ||

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "hwtrace/debugger_snapshot.h"
 #include "perf/perf_file.h"
 #include "ring/history.h"
 #include "snapshot/snapshots.h"
@@ -21,9 +22,10 @@ bool IsText(FileSystem& files, const std::string& path) {
 }  // namespace
 
 RecordingKind KindOf(FileSystem& files, const std::string& path) {
-  if (files.IsFolder(path))
-    return files.Exists(path + "/" + kManifestName) ? RecordingKind::kSnapshot
-                                                    : RecordingKind::kFolder;
+  if (files.IsFolder(path)) {
+    if (files.Exists(path + "/" + kManifestName)) return RecordingKind::kSnapshot;
+    return IsDebuggerSnapshot(files, path) ? RecordingKind::kDebugger : RecordingKind::kFolder;
+  }
   if (IsPerfData(files, path)) return RecordingKind::kPerfData;
   if (!FindHistory(files, path).empty()) return RecordingKind::kRing;
   return IsText(files, path) ? RecordingKind::kText : RecordingKind::kOther;

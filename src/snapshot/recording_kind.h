@@ -10,6 +10,7 @@ namespace hangscope {
 
 enum class RecordingKind {
   kSnapshot,  // a folder with a manifest
+  kDebugger,  // a folder that a debugger took of a target: traces, settings, memory
   kFolder,    // another folder: perhaps what is left of a snapshot
   kPerfData,  // a file that perf or hangscope wrote
   kRing,      // the prefix of rings, or a file of one

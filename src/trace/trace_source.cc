@@ -15,6 +15,7 @@
 #include "trace/trace_filter.h"
 #include "trace/trace_merge.h"
 #include "trace/trace_of_cpus.h"
+#include "trace/trace_of_debugger.h"
 #include "trace/trace_of_scope.h"
 #include "trace/trace_of_stream.h"
 #include "trace/trace_of_threads.h"
@@ -37,6 +38,9 @@ class Opener {
       case RecordingKind::kSnapshot:
       case RecordingKind::kFolder:
         OpenSnapshot(target.substr(0, target.find_last_not_of('/') + 1));
+        break;
+      case RecordingKind::kDebugger:
+        Take(OpenDebuggerTrace(files_, target, request_));
         break;
       case RecordingKind::kPerfData:
         Take(OpenCpuTrace(files_, target, request_.go_on));

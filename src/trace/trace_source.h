@@ -26,6 +26,7 @@ struct TraceRequest {
   std::string event;          // a kind's name; empty: all
   bool streams = true;        // instruction traces as functions
   bool threads = true;        // of a snapshot: how they stood
+  size_t branches = 10'000;   // of each hardware trace only the newest; 0: none
   uint64_t stream_bytes = 0;  // of an instruction trace only the newest; a trouble says so. 0: all
   size_t most_events = 0;     // only the newest; 0: all
   // Asked now and then while it is looked through beforehand, with how far that is (0 to 1); false:

@@ -25,6 +25,13 @@ TEST_F(KindOfRecording, FolderIsASnapshotWhereItHasAManifest) {
   EXPECT_EQ(KindOf(files, "fw.snapshot-0001"), RecordingKind::kSnapshot);
 }
 
+TEST_F(KindOfRecording, FolderIsADebuggersWhereItHasSettings) {
+  ASSERT_TRUE(files.MakeFolders("board").ok());
+  Write("board/snapshot.ini", "[snapshot]");
+  EXPECT_EQ(KindOf(files, "board"), RecordingKind::kDebugger);
+  EXPECT_FALSE(IsFolder(KindOf(files, "board"))) << "no snapshot of hangscope's";
+}
+
 TEST_F(KindOfRecording, FileTellsByItsFirstBytes) {
   Write("cpu.perf.data", PerfStory().image.File());
   Write("trace.log", "0x80000000: nop\n");
