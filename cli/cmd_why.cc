@@ -3,6 +3,8 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include <cstdlib>
+
 #include "base/clock.h"
 #include "base/numbers.h"
 #include "base/units.h"
@@ -48,6 +50,8 @@ other TARGET records with hangscope/hangscope.h, and may be live or dead:
   --stall T             how long what may be alive is looked at, and what lasts so long
                         is a hang [1]; of pid:N without a scope, between two looks [0.05]
   --binaries DIR        of a perf.data: the recorded programs
+  --vmlinux FILE        of a perf.data: the recorded kernel, or a kcore, or a folder with one
+  --kallsyms FILE       of a perf.data: names of the kernel's functions, as /proc/kallsyms has them
   --with FILE           of pid:N: what why --json said on another host, or a snapshot of there; who
                         waits for a connection to it waits for those who hold its other end
   --debuginfod          ask the servers of $DEBUGINFOD_URLS for what is not on this machine
@@ -136,6 +140,7 @@ int WhyCommand(const std::vector<std::string>& words) {
   std::string stall;
   std::string device;
   std::string binaries;
+  KernelPlaces kernel;
   std::string branches = "0";
   std::vector<std::string> with;
   bool no_stop = false;
@@ -146,6 +151,8 @@ int WhyCommand(const std::vector<std::string>& words) {
   parser.Option("--stall", &stall);
   parser.Option("--binaries", &binaries);
   parser.Option("--branches", &branches);
+  parser.Option("--vmlinux", &kernel.vmlinux);
+  parser.Option("--kallsyms", &kernel.kallsyms);
   parser.Options("--with", &with);
   parser.Flag("--json", &options.json);
   parser.Flag("--intrusive", &options.source.intrusive);
@@ -175,8 +182,9 @@ int WhyCommand(const std::vector<std::string>& words) {
     if (!look.ok()) return Fail(look.status());
     process.others.push_back(std::move(*look));
   }
-  auto recorded =
-      AskRecording(options, {"", options.stall, options.json, binaries, *last_branches});
+  if (const char* home = getenv("HOME")) kernel.cache = std::string(home) + "/.debug";
+  auto recorded = AskRecording(
+      options, {"", options.stall, options.json, binaries, *last_branches, std::nullopt, kernel});
   options.source.target = SpecOfWord(PosixFileSystem(), options.source.target);
   process.stop = !no_stop;
   SetScreen(STDOUT_FILENO, &process);

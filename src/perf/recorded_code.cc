@@ -35,13 +35,20 @@ bool IsSameId(std::string a, std::string b) {
 
 void RecordedCode::Add(const PerfRecord& record) {
   const auto map = ParsePerfMap(record);
-  if (!map || !map->executable || map->pid < 0 || mapping_count_ == kMostMappings ||
-      map->begin + map->bytes < map->begin)
+  if (!map || !map->executable) return;
+  if (map->pid == -1) return kernel_.Add(*map);
+  if (map->pid < 0 || mapping_count_ == kMostMappings || map->begin + map->bytes < map->begin)
     return;
   ++mapping_count_;
   mappings_[map->pid].push_back({map->pid, std::max<TimeNs>(record.time, 0), map->begin, map->bytes,
                                  map->file_offset, std::string(map->path),
                                  std::string(map->build_id), true});
+}
+
+std::vector<std::string> RecordedCode::warnings() const {
+  std::vector<std::string> all = warnings_;
+  all.insert(all.end(), kernel_.warnings().begin(), kernel_.warnings().end());
+  return all;
 }
 
 // The newest that was there by then.
@@ -120,7 +127,7 @@ RecordedCode::Binary& RecordedCode::BinaryOf(const PerfMapping& mapping) {
 ReadCode RecordedCode::CodeOf(int pid, TimeNs time) {
   return [this, pid, time](uint64_t address, std::span<char> bytes) -> size_t {
     const PerfMapping* mapping = Find(pid, time, address);
-    if (mapping == nullptr) return 0;
+    if (mapping == nullptr) return kernel_.Covers(address) ? kernel_.Read(address, bytes) : 0;
     const Binary& binary = BinaryOf(*mapping);
     const uint64_t into = address - mapping->begin;
     const uint64_t at = mapping->file_offset + into;
@@ -134,7 +141,7 @@ ReadCode RecordedCode::CodeOf(int pid, TimeNs time) {
 
 std::string RecordedCode::PlaceOf(int pid, TimeNs time, uint64_t address) {
   const PerfMapping* mapping = Find(pid, time, address);
-  if (mapping == nullptr) return {};
+  if (mapping == nullptr) return kernel_.Covers(address) ? kernel_.PlaceOf(address) : "";
   Binary& binary = BinaryOf(*mapping);
   const uint64_t at = mapping->file_offset + (address - mapping->begin);
   const std::string plain =

@@ -12,6 +12,7 @@
 
 #include "code/elf_image.h"
 #include "hwtrace/instruction_trace.h"
+#include "perf/kernel_code.h"
 #include "perf/perf_file.h"
 #include "perf/perf_record.h"
 
@@ -23,17 +24,17 @@ class RecordedCode {
  public:
   // `binaries`: a folder that has files by their path or their name; empty: they are where they
   // were.
-  RecordedCode(const PerfFileFacts& facts, std::string binaries)
-      : facts_(facts), binaries_(std::move(binaries)) {}
+  RecordedCode(const PerfFileFacts& facts, std::string binaries, KernelPlaces kernel = {})
+      : facts_(facts), binaries_(std::move(binaries)), kernel_(facts, std::move(kernel)) {}
 
   // Takes the mappings among a file's records.
   void Add(const PerfRecord& record);
-  // What `pid` had mapped at `time`; the function holds `this`.
+  // What `pid` had mapped at `time`, and the kernel; the function holds `this`.
   ReadCode CodeOf(int pid, TimeNs time);
   // "function+0x10 file.c:3", "libc.so.6+0x1234"; empty: nothing is mapped there.
   std::string PlaceOf(int pid, TimeNs time, uint64_t address);
   // Why code is missing; a sentence each, once.
-  const std::vector<std::string>& warnings() const { return warnings_; }
+  std::vector<std::string> warnings() const;
   bool any() const { return !mappings_.empty(); }
 
  private:
@@ -61,6 +62,7 @@ class RecordedCode {
   size_t mapping_count_ = 0;
   std::map<std::string, Binary> binaries_of_path_;
   uint64_t bytes_held_ = 0;
+  KernelCode kernel_;
   std::vector<std::string> warnings_;
 };
 

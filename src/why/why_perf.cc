@@ -25,6 +25,12 @@ std::string TracerOf(const PerfFile& file) {
   return "trace";
 }
 
+KernelPlaces KernelOf(const WhyPerfOptions& options) {
+  KernelPlaces places = options.kernel;
+  places.beside = FolderOf(options.path);
+  return places;
+}
+
 class WhyPerf {
  public:
   WhyPerf(Clock& clock, const WhyPerfOptions& options, std::unique_ptr<PerfFile> file)
@@ -33,7 +39,7 @@ class WhyPerf {
         file_(std::move(file)),
         activity_(file_->events()),
         rings_(*file_, TracerOf(*file_)),
-        code_(file_->facts(), options.binaries) {}
+        code_(file_->facts(), options.binaries, KernelOf(options)) {}
 
   Result<WhyPart> Look() {
     const Status status = file_->ForEach([this](const PerfRecord& record) {
@@ -140,7 +146,7 @@ void WhyPerf::DecodeSpan(InstructionTrace& decoder, size_t ring, size_t number) 
   options.last_branches = options_.branches;
   options.raw = (span.flags & kRaw) != 0;
   // Files are opened only where somebody asked for what needs them.
-  if (options_.branches > 0 || !options_.binaries.empty())
+  if (options_.branches > 0 || !options_.binaries.empty() || !options_.kernel.vmlinux.empty())
     options.read_code = code_.CodeOf(span.pid, span.time.to);
   TraceSummary summary = decoder.Decode(bytes, options);
   for (const TraceBranch& branch : summary.last_branches)

@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "base/file_system.h"
+#include "perf/kernel_code.h"
 #include "why/why.h"
 
 namespace hangscope {
@@ -20,6 +21,7 @@ struct WhyPerfOptions {
   size_t branches = 0;  // the last ones of each trace to be told
   // when the snapshot was asked for that the file is of, by the clock of its records
   std::optional<TimeNs> trigger = {};
+  KernelPlaces kernel = {};  // for traces of its side
 };
 
 // Reads the file through, once and a little; fails where nothing of it can be read. What is damaged
