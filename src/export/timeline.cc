@@ -302,7 +302,7 @@ void TimelineBuilder::Impl::Switch(const TraceEvent& event, const TraceEventKind
   CoreRow& core = cores_[event.track];
   TaskRow* const ran = core.running;
   TaskRow* const from = event.from ? TaskOf(*event.from) : nullptr;
-  TaskRow* const to = event.to ? TaskOf(*event.to) : nullptr;
+  TaskRow* const to = event.to && event.to_recorded ? TaskOf(*event.to) : nullptr;
   if (ran == nullptr && from == nullptr && to == nullptr)
     core.lane.Instant(event.time, event, kind);
   if (to != nullptr && to == ran && from != to) {  // perf tells some switches twice
@@ -310,7 +310,10 @@ void TimelineBuilder::Impl::Switch(const TraceEvent& event, const TraceEventKind
     return core.lane.Instant(event.time, event, kind);
   }
   if (to != nullptr) StopElsewhere(*to, event.track, event.time);
-  core.Run(event.time, to, ArgumentsOf(event, kind));
+  if (event.to && !event.to_recorded)
+    core.RunUnrecorded(event.time, ArgumentsOf(event, kind));
+  else
+    core.Run(event.time, to, ArgumentsOf(event, kind));
   if (ran != nullptr && ran != from) {
     if (event.from) ++contradictions_;
     ran->Forget(event.time);
@@ -503,6 +506,8 @@ void TimelineBuilder::Impl::Stand(const TraceStanding& standing, TimeNs end) {
   // Where only the look at the end found it so, it is drawn as far back as nothing else is known: a
   // slice without a length is not seen.
   const bool known = standing.since && *standing.since < end;
+  // It ended behind all that is drawn: until then it was there.
+  if (standing.activity == Activity::kEnded && standing.since && !known) return;
   if (!known) slice->arguments.emplace_back("since", "not known");
   lane.Begin(lane.Drawn(known ? *standing.since : std::min(head_->time.from, end)), *slice);
 }

@@ -195,6 +195,7 @@ void CoreRow::Close(TimeNs time) { lane.EndTo(cover_ ? 1 : 0, time); }
 
 void CoreRow::Reopen(TimeNs time) {
   if (running != nullptr) lane.Begin(time, {SliceState::kRunning, running->name, run_arguments_});
+  if (unrecorded_) lane.Begin(time, {SliceState::kGap, "not recorded", run_arguments_});
   nested.Reopen(lane, time);
 }
 
@@ -203,14 +204,23 @@ void CoreRow::Run(TimeNs time, TaskRow* task, TimelineArguments arguments) {
   std::vector<NestedSlice> left = nested.ReleaseOfTask();
   if (running != nullptr) running->functions = std::move(left);
   running = task;
+  unrecorded_ = false;
   run_arguments_ = std::move(arguments);
   if (task != nullptr) nested.PutOfTask(std::exchange(task->functions, {}));
+  Reopen(time);
+}
+
+void CoreRow::RunUnrecorded(TimeNs time, TimelineArguments arguments) {
+  Run(time, nullptr, std::move(arguments));
+  Close(time);
+  unrecorded_ = true;
   Reopen(time);
 }
 
 void CoreRow::Forget(TimeNs time) {
   Close(time);
   running = nullptr;
+  unrecorded_ = false;
   nested.Clear();
 }
 

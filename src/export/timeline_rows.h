@@ -153,6 +153,8 @@ class CoreRow {
 
   // Null: nobody, or not known. The rows of the tasks are not changed.
   void Run(TimeNs time, TaskRow* task, TimelineArguments arguments);
+  // Somebody who is not recorded, until somebody else runs.
+  void RunUnrecorded(TimeNs time, TimelineArguments arguments);
   // All that happened before is void.
   void Forget(TimeNs time);
   // What lies until `to` is stale, or missing; what is begun goes on in it. Where it lies in such a
@@ -170,6 +172,7 @@ class CoreRow {
   void Close(TimeNs time);
   void Reopen(TimeNs time);
 
+  bool unrecorded_ = false;  // runs here; `running` is null
   std::optional<SliceState> cover_;
   TimeNs cover_to_ = 0;
   TimelineArguments run_arguments_;

@@ -91,6 +91,9 @@ struct TraceEvent {
   std::optional<int64_t> from;  // kSwitch; nothing: nobody, or not known
   std::optional<int64_t> to;    // kSwitch, kWake
   bool from_waits = false;      // kSwitch: it gave the CPU up, and was not preempted
+  // kSwitch: else `to` is not recorded, and nothing is known of the track until somebody comes who
+  // is
+  bool to_recorded = true;
   // kEnter, kFunctionEnter: the name of what begins; kSwitch: what `from` waits in, if known;
   // kCounter: what is counted, if the kind does not say; kState
   std::string what = {};

@@ -46,6 +46,7 @@ class TrackReader {
     if (Status status = builder_.End(end); !status.ok()) return status;
     timeline_.Finish(end, report);
     report->counts_clock = source_.head().counts_clock;
+    AddWindow(source_.head(), report);
     for (const auto& warnings : {source_.head().warnings, end.warnings, builder_.warnings()}) {
       for (const std::string& warning : warnings) AddOnce(warning, report);
     }
@@ -55,6 +56,16 @@ class TrackReader {
 
  private:
   static constexpr size_t kMostTracks = 2000;
+
+  // Of a recording that is a part of a snapshot: that has said it already.
+  static void AddWindow(const TraceHead& head, Report* report) {
+    if (report->window || !head.window) return;
+    const TimeSpan& time = head.window->time;
+    TimeNs length = 0;
+    if (__builtin_sub_overflow(time.to, time.from, &length)) return;
+    report->window =
+        ReportWindow{{-length, 0}, std::string(WindowPolicyName(head.window->policy)), ""};
+  }
 
   // Another part of the report may have met the same.
   static void AddOnce(const std::string& warning, Report* report) {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <unordered_set>
 
 #include "base/utf8.h"
 #include "perf/perf_side_band.h"
@@ -55,6 +56,7 @@ class CpuTrace final : public TraceSource {
 
   void ReadRecord(const PerfRecord& record);
   void CollectNames(const PerfRecord& record);
+  void NoteRecorded(const PerfRecord& record);
   Cpu* FindCpu(int number);
   void NameThread(int tid, std::string_view name, bool own_word);
   void AddTracks();
@@ -74,6 +76,10 @@ class CpuTrace final : public TraceSource {
   std::array<Cpu*, 256> few_cpus_{};  // of cpus_, by number: the others are looked for
   // tasks that have a name, each at its number's rest; 0: none
   std::array<int64_t, 1024> named_{};
+  // Who has records of its own. The idle thread has some only where whole CPUs are recorded, and
+  // everybody with them.
+  std::unordered_set<int> recorded_;
+  bool records_all_ = false;
   uint64_t timeless_ = 0;  // samples without a time
   uint64_t odd_ = 0;       // records of CPUs that cannot be
   bool any_ = false;
@@ -124,6 +130,7 @@ void CpuTrace::ReadRecord(const PerfRecord& record) {
     ++timeless_;
     return;
   }
+  NoteRecorded(record);
   Cpu* known = FindCpu(record.cpu);
   if (known == nullptr && cpus_.size() == kMostCpus) {
     ++odd_;
@@ -135,6 +142,12 @@ void CpuTrace::ReadRecord(const PerfRecord& record) {
   head_.time.from = any_ ? std::min(head_.time.from, record.time) : record.time;
   head_.time.to = any_ ? std::max(head_.time.to, record.time) : record.time;
   any_ = true;
+}
+
+void CpuTrace::NoteRecorded(const PerfRecord& record) {
+  if (records_all_ || ParsePerfLost(record)) return;
+  records_all_ = record.tid <= 0 || recorded_.size() == kMostTaskNames;
+  recorded_.insert(record.tid);
 }
 
 void CpuTrace::AddTracks() {
@@ -245,6 +258,11 @@ bool CpuTrace::ConvertItem(const PerfRecord& record, TraceItem* item) {
     taken = ConvertSwitch(record, cpu, item);
   else if (record.type == PERF_RECORD_SAMPLE)
     taken = kinds_.Fill(record, &EventOn(record, cpu, item));
+  if (taken) {
+    auto& event = std::get<TraceEvent>(*item);
+    event.to_recorded =
+        !event.to || records_all_ || recorded_.count(static_cast<int>(*event.to)) != 0;
+  }
   end_.events += taken;
   return taken;
 }

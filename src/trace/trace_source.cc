@@ -43,6 +43,9 @@ class Opener {
         Take(OpenDebuggerTrace(files_, target, request_));
         break;
       case RecordingKind::kPerfData:
+        // That of a snapshot covers what the snapshot does.
+        if (NameOf(target) == kCpuFileName && files_.Exists(FolderOf(target) + "/" + kManifestName))
+          DescribeRun(ManifestOf(FolderOf(target)));
         Take(OpenCpuTrace(files_, target, request_.go_on));
         break;
       case RecordingKind::kRing:
@@ -238,6 +241,7 @@ TraceEvent& BeginEvent(TraceItem* item) {
   event->from.reset();
   event->to.reset();
   event->from_waits = false;
+  event->to_recorded = true;
   event->what.clear();
   event->where.clear();
   event->count = 0;

@@ -372,6 +372,39 @@ TEST_F(TimelineTest, DrawsAStandingOfUnknownAgeAsFarBackAsNothingElseIsKnown) {
   EXPECT_THAT(sink.RowOf("core 2").slices[0].arguments, ElementsAre(Pair("since", "not known")));
 }
 
+// It ends behind the last event: until then it ran, waited, or did what nobody recorded.
+TEST_F(TimelineTest, DrawsNobodyEndedBeforeTheEnd) {
+  Story story(1, true);
+  story.Switch(10, 0, {}, 5).Switch(20, 0, 5, {}, true, "futex");
+  for (const auto& [thread, since] : {std::pair(5, 1000), {6, 1200}, {7, 900}}) {
+    TraceStanding& standing = story.end.standings.emplace_back();
+    standing.who = {true, thread};
+    standing.activity = Activity::kEnded;
+    standing.since = since;
+  }
+  Draw(story);
+  EXPECT_EQ(sink.Picture("thread 5 reader"), "10..20 running; 20..1000 waiting in futex");
+  EXPECT_EQ(sink.Picture("thread 7"), "900..1000 ended");
+  for (const auto& row : sink.rows())
+    EXPECT_TRUE(row.track.name != "thread 6 writer" || row.slices.empty());
+}
+
+// Of a recording of some threads: who comes when one of them leaves says nothing when it goes.
+TEST_F(TimelineTest, KnowsNothingOfACpuWhileSomebodyRunsWhoIsNotRecorded) {
+  Story story(1, true);
+  story.Switch(10, 0, {}, 5).Switch(20, 0, 5, 44, true, "futex");
+  std::get<TraceEvent>(story.items.back()).to_recorded = false;
+  story.Enter(25, Story::kIrqEnter, 0, {}, "timer").Leave(26, Story::kIrqLeave, 0, {});
+  story.Switch(30, 0, {}, 5).Switch(40, 0, 5, 44);
+  std::get<TraceEvent>(story.items.back()).to_recorded = false;
+  Draw(story);
+  EXPECT_EQ(sink.Picture("CPU 0"),
+            "10..20 thread 5 reader; 20..30 not recorded; >25..26 timer; 30..40 thread 5 reader; "
+            "40..1000 not recorded");
+  EXPECT_EQ(sink.RowOf("CPU 0").slices[1].state, SliceState::kGap);
+  EXPECT_THAT(builder.warnings(), IsEmpty());
+}
+
 TEST_F(TimelineTest, LetsATaskRunOnOneCoreOnly) {
   Story story(2, true);
   story.Switch(10, 0, {}, 5).Switch(20, 1, {}, 5);

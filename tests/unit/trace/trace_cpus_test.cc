@@ -6,11 +6,13 @@
 #include <algorithm>
 #include <random>
 
+#include "fakes/fake_clock.h"
 #include "fakes/fake_file_system.h"
 #include "fakes/fake_trace.h"
 #include "fakes/perf_story.h"
 #include "perf/perf_sorter.h"
 #include "trace/trace_of_cpus.h"
+#include "trace/trace_source.h"
 
 namespace hangscope {
 namespace {
@@ -304,6 +306,44 @@ TEST(TraceOfCpus, SwitchRecordsCountOnceWhereNoTracepointTellsTheSame) {
   EXPECT_EQ(opened.events[0].to, 8);
   EXPECT_TRUE(opened.events[0].from_waits);
   EXPECT_FALSE(opened.events[1].from_waits);
+}
+
+// Of a recording of some threads.
+TEST(TraceOfCpus, WhoHasNoRecordsOfItsOwnIsNotRecorded) {
+  PerfStory story;
+  story.Switch(10, 0, 7, kSleeps, 8);
+  story.Switch(20, 0, 8, kSleeps, 44);
+  const Opened some(story.image.File());
+  ASSERT_EQ(some.events.size(), 2u);
+  EXPECT_TRUE(some.events[0].to_recorded);
+  EXPECT_EQ(some.events[1].to, 44);
+  EXPECT_FALSE(some.events[1].to_recorded);
+  story.Switch(30, 1, 0, 0, 9);
+  const Opened whole(story.image.File());
+  EXPECT_TRUE(whole.events[1].to_recorded) << "where the idle thread is recorded, everybody is";
+}
+
+TEST(TraceOfCpus, ThatOfASnapshotCoversWhatTheSnapshotDoes) {
+  FakeFileSystem files;
+  FakeClock clock;
+  PerfStory story;
+  story.Switch(10, 0, 7, kSleeps, 8);
+  TraceRequest request;
+  request.source.target = "s/cpu.perf.data";
+  EXPECT_TRUE(WriteWholeFile(files, request.source.target, story.image.File()).ok());
+  auto alone = OpenTraceSource(files, clock, request);
+  ASSERT_TRUE(alone.ok()) << alone.status().message();
+  EXPECT_FALSE((*alone)->head().window.has_value());
+  EXPECT_TRUE(WriteWholeFile(files, "s/manifest.json",
+                             R"({"format": "hangscope-snapshot", "version": 2, "window":
+                             {"from_ns": 5, "to_ns": 90, "policy": "since-last"}})")
+                  .ok());
+  auto part = OpenTraceSource(files, clock, request);
+  ASSERT_TRUE(part.ok());
+  ASSERT_TRUE((*part)->head().window.has_value());
+  EXPECT_EQ((*part)->head().window->time, (TimeSpan{5, 90}));
+  EXPECT_EQ((*part)->head().trigger, 90);
+  EXPECT_EQ((*part)->head().time.to, 90) << "up to the trigger nothing more happened";
 }
 
 TEST(TraceOfCpus, AFileThatIsNoneIsRefusedInOneSentence) {
