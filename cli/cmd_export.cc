@@ -35,7 +35,8 @@ FORMAT is chrome, ctf, jsonl, perfetto or text. What can be exported: a snapshot
   --task N|NAME         only of this task or thread
   --event NAME          only events of this name
   --last N              only the newest N
-  --no-streams          without instruction traces in streams
+  --no-streams          without instruction traces in streams, and hardware traces not decoded
+  --branches N          of each hardware trace only the newest N branches [10000]
   --elf FILE            the program: names of its events, and where the scope is
   --intrusive           the target may be stopped for a moment
 
@@ -46,6 +47,7 @@ Status: 0; 2 usage; 3 nothing can be read, or not written; 130 interrupted.
 constexpr TimeNs kQuietFor = kSecond;  // no progress is told before
 constexpr TimeNs kBetweenBars = 100 * kMillisecond;
 constexpr int kBarWidth = 40;
+constexpr size_t kMostExportedBranches = 1'000'000;
 
 // Standard output as a file that is written from its begin to its end.
 class StandardOutput final : public File {
@@ -116,7 +118,7 @@ volatile sig_atomic_t export_interrupted = 0;
 struct ExportWords {
   TraceRequest request;
   TraceExportOptions options;
-  std::string from, until, last;
+  std::string from, until, last, branches;
   bool no_streams = false;
 };
 
@@ -146,6 +148,15 @@ Status Resolve(ExportWords* words) {
   words->request.to = *until;
   words->request.streams = !words->no_streams;
   if (words->options.path == "-") words->options.path.clear();
+  if (!words->branches.empty()) {
+    const auto branches = ParseWhole<size_t>(words->branches, 0, kMostExportedBranches);
+    if (!branches)
+      return Status::Usage(
+          fmt::format("--branches '{}': a number up to {}; for example "
+                      "--branches 1000",
+                      words->branches, kMostExportedBranches));
+    words->request.branches = *branches;
+  }
   if (words->last.empty()) return {};
   const auto last = ParseWhole<size_t>(words->last, 1);
   if (!last)
@@ -220,6 +231,7 @@ int ExportCommand(const std::vector<std::string>& words) {
   parser.Option("--event", &request.event);
   parser.Option("--last", &wanted.last);
   parser.Flag("--no-streams", &wanted.no_streams);
+  parser.Option("--branches", &wanted.branches);
   parser.Option("--elf", &request.source.elf);
   parser.Flag("--intrusive", &request.source.intrusive);
   if (const auto exit = parser.Parse(words)) return *exit;

@@ -390,12 +390,20 @@ size_t KernelCode::Read(uint64_t address, std::span<char> bytes) {
   return image_ == nullptr ? 0 : image_->Read(address - image_shift_, bytes);
 }
 
-std::string KernelCode::PlaceOf(uint64_t address) {
+Location KernelCode::Locate(uint64_t address) {
   if (!looked_for_) Find();
-  const uint64_t at = address - symbol_shift_;
-  const KernelSymbols::Symbol* symbol = symbols_.Find(at);
-  if (symbol != nullptr)
-    return fmt::format("{}+{:#x}", Printable(symbol->name), at - symbol->address);
+  Location location;
+  const KernelSymbols::Symbol* symbol = symbols_.Find(address - symbol_shift_);
+  if (symbol == nullptr) return location;
+  location.function = symbol->name;
+  location.function_begin = symbol->address + symbol_shift_;
+  return location;
+}
+
+std::string KernelCode::PlaceOf(uint64_t address) {
+  const Location location = Locate(address);
+  if (!location.function.empty())
+    return fmt::format("{}+{:#x}", Printable(location.function), address - location.function_begin);
   for (const Mapping& mapping : mappings_) {
     if (address >= mapping.begin && address - mapping.begin < mapping.bytes)
       return fmt::format("{}+{:#x}", Printable(mapping.path.substr(mapping.path.rfind('/') + 1)),

@@ -21,6 +21,7 @@
 #include <string_view>
 #include <vector>
 
+#include "code/code_source.h"
 #include "perf/perf_file.h"
 #include "perf/perf_side_band.h"
 
@@ -73,6 +74,8 @@ class KernelCode {
   // Whether the kernel, or a module, was there.
   bool Covers(uint64_t address);
   size_t Read(uint64_t address, std::span<char> bytes);
+  // Its function; without one: not known.
+  Location Locate(uint64_t address);
   // "schedule+0x1f"; empty: not known.
   std::string PlaceOf(uint64_t address);
   const std::vector<std::string>& warnings() const { return warnings_; }

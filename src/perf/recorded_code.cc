@@ -139,30 +139,40 @@ ReadCode RecordedCode::CodeOf(int pid, TimeNs time) {
   };
 }
 
-std::string RecordedCode::PlaceOf(int pid, TimeNs time, uint64_t address) {
-  const PerfMapping* mapping = Find(pid, time, address);
-  if (mapping == nullptr) return kernel_.Covers(address) ? kernel_.PlaceOf(address) : "";
-  Binary& binary = BinaryOf(*mapping);
-  const uint64_t at = mapping->file_offset + (address - mapping->begin);
-  const std::string plain =
-      fmt::format("{}+{:#x}", mapping->path.substr(mapping->path.rfind('/') + 1), at);
-  if (binary.path.empty()) return plain;
+Location RecordedCode::LocateIn(const PerfMapping& mapping, uint64_t address) {
+  Binary& binary = BinaryOf(mapping);
+  if (binary.path.empty()) return {};
   if (!binary.looked_for_image) {
     binary.looked_for_image = true;
     if (auto image = ElfImage::Open(binary.path); image.ok()) binary.image = std::move(*image);
   }
+  const uint64_t at = mapping.file_offset + (address - mapping.begin);
   for (const Segment& segment : binary.segments) {
     if (binary.image == nullptr || at < segment.file_offset ||
         at - segment.file_offset >= segment.bytes)
       continue;
     const uint64_t pc = segment.address + (at - segment.file_offset);
-    const Location location = binary.image->Locate(pc);
-    if (location.function.empty()) break;
-    return fmt::format("{}+{:#x}{}{}", location.function,
-                       pc - std::min(location.function_begin, pc), location.file.empty() ? "" : " ",
-                       location.source());
+    Location location = binary.image->Locate(pc);
+    location.function_begin = address - (pc - std::min(location.function_begin, pc));
+    return location;
   }
-  return plain;
+  return {};
+}
+
+Location RecordedCode::Locate(int pid, TimeNs time, uint64_t address) {
+  if (const PerfMapping* mapping = Find(pid, time, address)) return LocateIn(*mapping, address);
+  return kernel_.Covers(address) ? kernel_.Locate(address) : Location();
+}
+
+std::string RecordedCode::PlaceOf(int pid, TimeNs time, uint64_t address) {
+  const PerfMapping* mapping = Find(pid, time, address);
+  if (mapping == nullptr) return kernel_.Covers(address) ? kernel_.PlaceOf(address) : "";
+  const Location location = LocateIn(*mapping, address);
+  if (location.function.empty())
+    return fmt::format("{}+{:#x}", mapping->path.substr(mapping->path.rfind('/') + 1),
+                       mapping->file_offset + (address - mapping->begin));
+  return fmt::format("{}+{:#x}{}{}", location.function, address - location.function_begin,
+                     location.file.empty() ? "" : " ", location.source());
 }
 
 }  // namespace hangscope

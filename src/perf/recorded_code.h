@@ -31,6 +31,8 @@ class RecordedCode {
   void Add(const PerfRecord& record);
   // What `pid` had mapped at `time`, and the kernel; the function holds `this`.
   ReadCode CodeOf(int pid, TimeNs time);
+  // Which function it is; its begin is an address of the process. Without one: not known.
+  Location Locate(int pid, TimeNs time, uint64_t address);
   // "function+0x10 file.c:3", "libc.so.6+0x1234"; empty: nothing is mapped there.
   std::string PlaceOf(int pid, TimeNs time, uint64_t address);
   // Why code is missing; a sentence each, once.
@@ -51,6 +53,7 @@ class RecordedCode {
     bool looked_for_image = false;
   };
   const PerfMapping* Find(int pid, TimeNs time, uint64_t address) const;
+  Location LocateIn(const PerfMapping& mapping, uint64_t address);
   Binary& BinaryOf(const PerfMapping& mapping);
   bool Take(const std::string& path, const PerfMapping& mapping, Binary* binary);
   std::string RecordedId(const PerfMapping& mapping) const;

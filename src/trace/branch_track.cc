@@ -50,16 +50,17 @@ TraceEvent& BranchTrack::AddEvent(size_t kind, TimeNs time) {
   return std::get<TraceEvent>(items_->back());
 }
 
-void BranchTrack::Add(const TraceBranch& branch, TimeNs time, uint64_t within_ns) {
+void BranchTrack::Add(const TraceBranch& branch, TimeNs time, std::optional<uint64_t> within_ns) {
   const auto place = [this](uint64_t address) {
     return address == 0 ? std::string() : NameOfPlace(locate_(address), address);
   };
   if (branch.from == 0) LeaveAll(time);
-  AddEvent(first_kind_ + kBranchKind, time).values = {{branch.from, {}, branch.from != 0},
-                                                      {0, place(branch.from), true},
-                                                      {branch.to, {}, branch.to != 0},
-                                                      {0, place(branch.to), true},
-                                                      {within_ns, {}, true}};
+  AddEvent(first_kind_ + kBranchKind, time).values = {
+      {branch.from, {}, branch.from != 0},
+      {0, place(branch.from), true},
+      {branch.to, {}, branch.to != 0},
+      {0, place(branch.to), true},
+      {within_ns.value_or(0), {}, within_ns.has_value()}};
   if (branch.to == 0)
     LeaveAll(time);
   else

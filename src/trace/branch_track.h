@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <optional>
 #include <vector>
 
 #include "code/code_source.h"
@@ -34,8 +35,8 @@ class BranchTrack {
   BranchTrack(size_t track, size_t first_kind, Locate locate, std::deque<TraceItem>* items)
       : track_(track), first_kind_(first_kind), locate_(std::move(locate)), items_(items) {}
 
-  // The next branch; `within_ns`: so much later it may have been.
-  void Add(const TraceBranch& branch, TimeNs time, uint64_t within_ns);
+  // The next branch; `within_ns`: so much later it may have been; nothing: not known.
+  void Add(const TraceBranch& branch, TimeNs time, std::optional<uint64_t> within_ns);
   // Nothing is known from here on.
   void LeaveAll(TimeNs time);
   void SetTask(std::optional<int64_t> task) { task_ = task; }

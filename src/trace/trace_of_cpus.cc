@@ -34,6 +34,7 @@ class CpuTrace final : public TraceSource {
       : path_(std::move(path)), file_(std::move(file)), sorter_(*file_), kinds_(*file_) {}
 
   Status Open(uint64_t file_bytes, const std::function<bool(double)>& go_on);
+  bool has_hardware_traces() const { return !file_->aux().empty(); }
   const TraceHead& head() const override { return head_; }
   const TraceEnd& end() const override { return end_; }
   Result<bool> Next(TraceItem* item) override;
@@ -196,9 +197,6 @@ Status CpuTrace::Open(uint64_t file_bytes, const std::function<bool(double)>& go
   if (odd_ > 0)
     head_.warnings.push_back(
         fmt::format("{} records are of more CPUs than there can be, and are left out", odd_));
-  if (!file_->aux().empty())
-    head_.warnings.push_back(fmt::format(
-        "hardware traces in '{}' are not exported: hangscope why decodes them", Printable(path_)));
   end_.time = head_.time.to;
   return {};
 }
@@ -308,13 +306,15 @@ void CpuTrace::Finish() {
 }  // namespace
 
 Result<std::unique_ptr<TraceSource>> OpenCpuTrace(FileSystem& files, const std::string& path,
-                                                  const std::function<bool(double)>& go_on) {
+                                                  const std::function<bool(double)>& go_on,
+                                                  bool* has_hardware_traces) {
   auto bytes = files.Open(path, FileSystem::Mode::kRead);
   const uint64_t size = bytes.ok() ? (*bytes)->Size().value_or(0) : 0;
   auto file = PerfFile::Open(files, path);
   if (!file.ok()) return file.status();
   auto trace = std::make_unique<CpuTrace>(path, std::move(*file));
   if (Status status = trace->Open(size, go_on); !status.ok()) return status;
+  if (has_hardware_traces != nullptr) *has_hardware_traces = trace->has_hardware_traces();
   return std::unique_ptr<TraceSource>(std::move(trace));
 }
 

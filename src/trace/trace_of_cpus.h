@@ -11,10 +11,12 @@
 namespace hangscope {
 
 // Reads the file through once before it returns. Memory does not grow with the file, but for what
-// puts its records in the order of time. `go_on`: TraceRequest's. Fails where nothing of it can be
-// read; `files` outlives it.
+// puts its records in the order of time. `go_on`: TraceRequest's. `has_hardware_traces`: becomes
+// whether the file has some; may be null. Fails where nothing of it can be read; `files` outlives
+// it.
 Result<std::unique_ptr<TraceSource>> OpenCpuTrace(FileSystem& files, const std::string& path,
-                                                  const std::function<bool(double)>& go_on = {});
+                                                  const std::function<bool(double)>& go_on = {},
+                                                  bool* has_hardware_traces = nullptr);
 
 }  // namespace hangscope
 

@@ -16,6 +16,7 @@
 #include "trace/trace_merge.h"
 #include "trace/trace_of_cpus.h"
 #include "trace/trace_of_debugger.h"
+#include "trace/trace_of_hardware.h"
 #include "trace/trace_of_scope.h"
 #include "trace/trace_of_stream.h"
 #include "trace/trace_of_threads.h"
@@ -46,7 +47,7 @@ class Opener {
         // That of a snapshot covers what the snapshot does.
         if (NameOf(target) == kCpuFileName && files_.Exists(FolderOf(target) + "/" + kManifestName))
           DescribeRun(ManifestOf(FolderOf(target)));
-        Take(OpenCpuTrace(files_, target, request_.go_on));
+        OpenCpus(target);
         break;
       case RecordingKind::kRing:
         OpenStreams(target);
@@ -93,13 +94,23 @@ class Opener {
     if (!recorded_elf_.warning.empty()) head_.warnings.push_back(recorded_elf_.warning);
     const std::string cpu = folder + "/" + kCpuFileName;
     const size_t before = parts_.size();
-    if (files_.Exists(cpu)) Take(OpenCpuTrace(files_, cpu, request_.go_on));
+    if (files_.Exists(cpu)) OpenCpus(cpu);
     const bool has_threads = parts_.size() > before;
     if (files_.Exists(folder + "/" + kScopeImageName)) OpenScope(folder, manifest, has_threads);
     if (HasDevice(files_, folder)) OpenDevice(folder);
     OpenStreams(folder);
     if (request_.threads && files_.Exists(folder + "/" + kThreadsName))
       OpenThreads(folder, manifest, has_threads);
+  }
+
+  // The kernel's events, and beside them hardware traces.
+  void OpenCpus(const std::string& path) {
+    bool has_traces = false;
+    Take(OpenCpuTrace(files_, path, request_.go_on, &has_traces));
+    if (!has_traces) return;
+    auto traces = OpenHardwareTrace(files_, path, request_);
+    if (!traces.ok()) return NoteFailure(traces.status());
+    if (*traces != nullptr) AcceptPart(std::move(*traces), 0);
   }
 
   // Beside a firmware's tasks, which have its numbers, only where CPUs tell of threads, too.

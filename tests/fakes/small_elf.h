@@ -36,13 +36,19 @@ struct SmallElf {
     const size_t programs = segments.size() + 1;
     std::string file(sizeof(Elf64_Ehdr) + programs * sizeof(Elf64_Phdr), '\0');
     std::string heads;
-    for (const auto& [address, bytes] : segments)
-      heads += Bytes(Program(PT_LOAD, address, Append(bytes, &file), bytes.size()));
+    Elf64_Shdr text = Section(SHT_PROGBITS, 0, 0, 0, 0);
+    for (const auto& [address, bytes] : segments) {
+      const uint64_t at = Append(bytes, &file);
+      heads += Bytes(Program(PT_LOAD, address, at, bytes.size()));
+      if (text.sh_size != 0) continue;
+      text.sh_flags = SHF_ALLOC | SHF_EXECINSTR;
+      text.sh_addr = address, text.sh_offset = at, text.sh_size = bytes.size();
+    }
     const uint64_t note_at = Append(note, &file);
     heads += Bytes(Program(PT_NOTE, 0, note_at, note.size()));
     file.replace(sizeof(Elf64_Ehdr), heads.size(), heads);
     std::string sections = Bytes(Elf64_Shdr{});
-    sections += Bytes(Section(SHT_PROGBITS, 0, 0, 0, 0));
+    sections += Bytes(text);
     sections +=
         Bytes(Section(SHT_SYMTAB, Append(symbols, &file), symbols.size(), 3, sizeof(Elf64_Sym)));
     sections += Bytes(Section(SHT_STRTAB, Append(names, &file), names.size(), 0, 0));
@@ -56,6 +62,7 @@ struct SmallElf {
     head.e_ehsize = sizeof head, head.e_phoff = sizeof head;
     head.e_phentsize = sizeof(Elf64_Phdr), head.e_phnum = static_cast<uint16_t>(programs);
     head.e_shentsize = sizeof(Elf64_Shdr), head.e_shnum = note.empty() ? 4 : 5;
+    head.e_shstrndx = 3;
     head.e_shoff = Append(sections, &file);
     file.replace(0, sizeof head, Bytes(head));
     return file;

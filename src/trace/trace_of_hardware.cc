@@ -1,0 +1,297 @@
+#include "trace/trace_of_hardware.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <deque>
+#include <vector>
+
+#include "base/units.h"
+#include "base/utf8.h"
+#include "hwtrace/auxtrace_info.h"
+#include "hwtrace/trace_times.h"
+#include "perf/perf_activity.h"
+#include "perf/perf_rings.h"
+#include "perf/recorded_code.h"
+#include "trace/branch_track.h"
+
+namespace hangscope {
+namespace {
+
+constexpr uint64_t kMostTraceBytes = 64u << 20;  // decoded of one ring: its newest
+constexpr uint64_t kFewTraceBytes = 1u << 20;    // likewise where time is short
+constexpr size_t kMostBreaks = 100;              // of a span
+
+// "cs_etm" of an event "cs_etm/@sink/u".
+std::string NameOfTracer(const PerfFile& file) {
+  for (const PerfEvent& event : file.events()) {
+    const size_t slash = event.name.find('/');
+    if (slash != std::string::npos && slash > 0) return event.name.substr(0, slash);
+  }
+  return "trace";
+}
+
+class HardwareTrace final : public TraceSource {
+ public:
+  HardwareTrace(std::string path, std::unique_ptr<PerfFile> file, const TraceRequest& request)
+      : path_(std::move(path)),
+        request_(request),
+        file_(std::move(file)),
+        activity_(file_->events()),
+        rings_(*file_, NameOfTracer(*file_)),
+        code_(file_->facts(), "", KernelPlaces{"", "", FolderOf(path_), ""}) {}
+
+  Status Open();
+  const TraceHead& head() const override { return head_; }
+  const TraceEnd& end() const override { return end_; }
+  double progress() const override {
+    return total_ == 0 ? 1 : 1 - static_cast<double>(items_.size()) / static_cast<double>(total_);
+  }
+  Result<bool> Next(TraceItem* item) override {
+    if (items_.empty()) return false;
+    *item = std::move(items_.front());
+    items_.pop_front();
+    ++(std::holds_alternative<TraceEvent>(*item) ? end_.events : end_.losses);
+    return true;
+  }
+
+ private:
+  // What was decoded of a span.
+  struct Decoded {
+    bool any = false;
+    TraceSummary summary;
+    std::deque<TraceBranch> branches;  // those of the ring's newest that are in it
+  };
+
+  void AddKinds();
+  void Warn(const std::string& why);
+  std::vector<Decoded> DecodeRing(const PerfAuxRing& ring);
+  void DecodeSpan(const PerfAuxRing& ring, const PerfAuxSpan& span, InstructionTrace& decoder,
+                  Decoded* decoded);
+  std::string BytesOf(const PerfAuxRing& ring, const PerfAuxSpan& span);
+  uint64_t TracerConfig() const;
+  void AddRing(const PerfAuxRing& ring);
+  std::string NameOfSpan(const PerfAuxSpan& span) const;
+  void AddSpan(const PerfAuxSpan& span, const Decoded& decoded, uint64_t number, size_t track,
+               BranchTrack* branches);
+  void AddLosses(const PerfAuxSpan& span, const Decoded& decoded, size_t track);
+  TimeNs Advance(TimeNs time) { return last_ = std::max(last_, time); }
+  static TimeNs TimeOfItem(const TraceItem& item) {
+    if (const auto* event = std::get_if<TraceEvent>(&item)) return event->time;
+    return std::get<TraceLoss>(item).time.to;
+  }
+
+  const std::string path_;
+  const TraceRequest& request_;
+  std::unique_ptr<PerfFile> file_;
+  PerfActivity activity_;
+  PerfRingsReader rings_;
+  RecordedCode code_;
+  TraceHead head_;
+  TraceEnd end_;
+  size_t span_kind_ = 0;  // that of its end is the next
+  size_t first_branch_kind_ = 0;
+  const PerfAuxSpan* span_ = nullptr;  // whose branches are added
+  TimeNs last_ = 0;                    // of the track
+  std::deque<TraceItem> items_;
+  size_t total_ = 0;
+};
+
+void HardwareTrace::Warn(const std::string& why) {
+  const std::string sentence = fmt::format("'{}': {}", Printable(path_), why);
+  const auto known = std::find(head_.warnings.begin(), head_.warnings.end(), sentence);
+  if (known == head_.warnings.end()) head_.warnings.push_back(sentence);
+}
+
+void HardwareTrace::AddKinds() {
+  span_kind_ = head_.kinds.size();
+  head_.kinds.push_back({"trace_span",
+                         "trace",
+                         "span %u of thread %d: %u bytes, %u packets, %u atoms, %u instructions, "
+                         "%u branches",
+                         {{"span", TraceFieldType::kUnsigned, 64},
+                          {"thread", TraceFieldType::kSigned, 64},
+                          {"bytes", TraceFieldType::kUnsigned, 64},
+                          {"packets", TraceFieldType::kUnsigned, 64},
+                          {"atoms", TraceFieldType::kUnsigned, 64},
+                          {"instructions", TraceFieldType::kUnsigned, 64},
+                          {"branches", TraceFieldType::kUnsigned, 64}},
+                         TraceMeaning::kEnter});
+  head_.kinds.push_back({"trace_span_end",
+                         "trace",
+                         "span %u",
+                         {{"span", TraceFieldType::kUnsigned, 64}},
+                         TraceMeaning::kLeave});
+  head_.kinds[span_kind_].of_track = head_.kinds[span_kind_ + 1].of_track = true;
+  first_branch_kind_ = AddBranchKinds(&head_.kinds);
+}
+
+Status HardwareTrace::Open() {
+  head_.name = path_;
+  AddKinds();
+  const Status status = file_->ForEach([this](const PerfRecord& record) {
+    activity_.Add(record);
+    rings_.Add(record);
+    code_.Add(record);
+    return true;
+  });
+  if (!status.ok()) return status;
+  rings_.Finish(activity_, std::max<TimeNs>(activity_.last(), 0));
+  for (const PerfAuxRing& ring : rings_.aux()) AddRing(ring);
+  for (const std::string& warning : code_.warnings()) head_.warnings.push_back(warning);
+  std::stable_sort(items_.begin(), items_.end(), [](const TraceItem& a, const TraceItem& b) {
+    return TimeOfItem(a) < TimeOfItem(b);
+  });
+  total_ = items_.size();
+  if (!items_.empty()) head_.time = {TimeOfItem(items_.front()), TimeOfItem(items_.back())};
+  end_.time = head_.time.to;
+  return {};
+}
+
+// The newest of the span's bytes that the file has in one piece.
+std::string HardwareTrace::BytesOf(const PerfAuxRing& ring, const PerfAuxSpan& span) {
+  for (auto piece = ring.pieces.rbegin(); piece != ring.pieces.rend(); ++piece) {
+    const uint64_t end = std::min(piece->end_offset, span.end_offset);
+    uint64_t begin = std::max(piece->begin_offset, span.begin_offset);
+    if (begin >= end) continue;
+    if (end - begin > kMostTraceBytes) begin = end - kMostTraceBytes;
+    return file_->ReadAux(file_->aux()[piece->trace], begin - piece->begin_offset, end - begin)
+        .value_or("");
+  }
+  return {};
+}
+
+// Of the event that traces: how it was set.
+uint64_t HardwareTrace::TracerConfig() const {
+  const auto info = ParseAuxTraceInfo(file_->facts().auxtrace_info);
+  for (const PerfEvent& event : file_->events()) {
+    if (info.ok() && event.attr.type == info->pmu_type) return event.attr.config;
+  }
+  return 0;
+}
+
+void HardwareTrace::DecodeSpan(const PerfAuxRing& ring, const PerfAuxSpan& span,
+                               InstructionTrace& decoder, Decoded* decoded) {
+  constexpr uint64_t kRawTrace = 0x100;  // PERF_AUX_FLAG_CORESIGHT_FORMAT_RAW
+  const std::string bytes = BytesOf(ring, span);
+  if (bytes.empty()) return;
+  TraceDecodeOptions options;
+  options.last_branches = request_.branches;
+  options.most_discontinuities = kMostBreaks;
+  options.raw = (span.flags & kRawTrace) != 0;
+  if (request_.branches > 0) options.read_code = code_.CodeOf(span.pid, span.time.to);
+  decoded->summary = decoder.Decode(bytes, options);
+  decoded->branches = std::move(decoded->summary.last_branches);
+  decoded->any = true;
+}
+
+// The newest first, as far as bytes and branches are wanted.
+std::vector<HardwareTrace::Decoded> HardwareTrace::DecodeRing(const PerfAuxRing& ring) {
+  std::vector<Decoded> decoded(ring.spans.size());
+  if (!request_.streams) return decoded;
+  auto decoder = OpenInstructionTrace(file_->facts().auxtrace_info, ring.cpu, TracerConfig());
+  if (!decoder.ok()) {
+    Warn(decoder.status().message());
+    return decoded;
+  }
+  uint64_t left = request_.stream_bytes != 0 ? kFewTraceBytes : kMostTraceBytes;
+  size_t branches = request_.branches;
+  for (size_t i = ring.spans.size(); i-- > 0;) {
+    const PerfAuxSpan& span = ring.spans[i];
+    if (span.held_bytes > left) {
+      Warn("of its hardware traces only the newest spans are decoded");
+      break;
+    }
+    left -= span.held_bytes;
+    DecodeSpan(ring, span, **decoder, &decoded[i]);
+    std::deque<TraceBranch>& mine = decoded[i].branches;
+    while (mine.size() > branches) mine.pop_front();
+    branches -= mine.size();
+  }
+  return decoded;
+}
+
+void HardwareTrace::AddRing(const PerfAuxRing& ring) {
+  const std::vector<Decoded> decoded = DecodeRing(ring);
+  const size_t track = head_.tracks.size();
+  head_.tracks.push_back({ring.name, fmt::format("{} {} {}", RingKindName(ring.name.kind),
+                                                 ring.name.number, ring.name.what)});
+  last_ = 0;
+  BranchTrack branches(
+      track, first_branch_kind_,
+      [this](uint64_t address) { return code_.Locate(span_->pid, span_->time.to, address); },
+      &items_);
+  for (size_t i = 0; i < ring.spans.size(); ++i)
+    AddSpan(ring.spans[i], decoded[i], i, track, &branches);
+}
+
+// "4711 worker".
+std::string HardwareTrace::NameOfSpan(const PerfAuxSpan& span) const {
+  if (span.tid < 0) return FormatSize(span.end_offset - span.begin_offset);
+  const auto thread = activity_.threads().find(span.tid);
+  const bool named = thread != activity_.threads().end() && !thread->second.name.empty();
+  return fmt::format("{}{}", span.tid, named ? " " + thread->second.name : "");
+}
+
+void HardwareTrace::AddSpan(const PerfAuxSpan& span, const Decoded& decoded, uint64_t number,
+                            size_t track, BranchTrack* branches) {
+  const TraceSummary& summary = decoded.summary;
+  TraceEvent& begin = branches->AddEvent(span_kind_, Advance(span.time.from));
+  begin.what = NameOfSpan(span);
+  // Without the code there were none to follow.
+  const bool followed = decoded.any && summary.instructions > 0;
+  begin.values = {{number},
+                  {static_cast<uint64_t>(int64_t{span.tid}), {}, span.tid >= 0},
+                  {span.end_offset - span.begin_offset},
+                  {summary.packets, {}, decoded.any},
+                  {summary.atoms, {}, decoded.any},
+                  {summary.instructions, {}, followed},
+                  {summary.branches, {}, followed}};
+  span_ = &span;
+  for (const TraceBranch& branch : decoded.branches) {
+    const TimeSpan when = branch.time ? TimeSpan{*branch.time, *branch.time}
+                                      : TimeOfOffset(span.time, summary.times, branch.offset);
+    const TimeNs at = Advance(std::min(when.from, span.time.to));
+    std::optional<uint64_t> within;
+    if (branch.time || span.begin_known)
+      within = static_cast<uint64_t>(std::max<TimeNs>(0, when.to - at));
+    branches->Add(branch, at, within);
+  }
+  const TimeNs end = Advance(span.time.to);
+  branches->LeaveAll(end);
+  branches->AddEvent(span_kind_ + 1, end).values = {{number}};
+  // Behind its end: a loss forgets what is open.
+  AddLosses(span, decoded, track);
+}
+
+// What the tracer, or who fetched its bytes, could not keep.
+void HardwareTrace::AddLosses(const PerfAuxSpan& span, const Decoded& decoded, size_t track) {
+  constexpr uint64_t kTruncated = 0x1;  // PERF_AUX_FLAG_TRUNCATED
+  const TimeNs at = Advance(span.time.to);
+  uint64_t overflows = 0, damaged = 0;
+  for (const Discontinuity& gap : decoded.summary.discontinuities) {
+    overflows += gap.reason == DiscontinuityReason::kOverflow;
+    damaged +=
+        gap.reason == DiscontinuityReason::kNoSync || gap.reason == DiscontinuityReason::kBadData;
+  }
+  const auto add = [&](GapReason reason, uint64_t bytes) {
+    items_.emplace_back(TraceLoss{track, {at, at}, reason, bytes, AmountUnit::kBytes});
+  };
+  if (overflows > 0 || (span.flags & kTruncated) != 0) add(GapReason::kNoRoom, 0);
+  const uint64_t missing = span.end_offset - span.begin_offset - span.held_bytes;
+  if (damaged > 0 || missing > 0) add(GapReason::kUnreadable, missing);
+}
+
+}  // namespace
+
+Result<std::unique_ptr<TraceSource>> OpenHardwareTrace(FileSystem& files, const std::string& path,
+                                                       const TraceRequest& request) {
+  auto file = PerfFile::Open(files, path);
+  if (!file.ok()) return file.status();
+  auto trace = std::make_unique<HardwareTrace>(path, std::move(*file), request);
+  if (Status status = trace->Open(); !status.ok()) return status;
+  if (trace->head().tracks.empty()) return std::unique_ptr<TraceSource>();
+  return std::unique_ptr<TraceSource>(std::move(trace));
+}
+
+}  // namespace hangscope
