@@ -1,5 +1,5 @@
-// The frames in which a CoreSight formatter mixes the traces of several CPUs: whose is how much of a
-// piece of a sink? Counts only; libopencsd decodes. Source: Arm IHI 0029, "Trace formatter".
+// The frames in which a CoreSight formatter mixes the traces of several CPUs: whose is how much of
+// a piece of a sink? Counts only; libopencsd decodes. Source: Arm IHI 0029, "Trace formatter".
 //
 //   byte   0       1      2       3     ...   14      15
 //        | id/d | data | id/d | data | ... | id/d | extra |
@@ -41,8 +41,8 @@ struct CoreSightFrames {
   uint64_t barriers = 0;
 };
 
-// Reads a piece in as many parts as the caller likes; memory does not grow. What is no whole frame at
-// the end is not looked into.
+// Reads a piece in as many parts as the caller likes; memory does not grow. What is no whole frame
+// at the end is not looked into.
 class CoreSightFrameReader {
  public:
   void Add(std::string_view bytes);
