@@ -102,7 +102,7 @@ ocsd_trace_protocol_t CoreSightPacketProtocol(EtmKind kind) {
 CoreSightTree::Lock::Lock() { library.lock(); }
 CoreSightTree::Lock::~Lock() { library.unlock(); }
 
-CoreSightTree::CoreSightTree(bool raw, bool with_code) : raw_(raw), with_code_(with_code) {
+CoreSightTree::CoreSightTree(bool raw, bool with_code) : with_code_(with_code) {
   // perf's drivers put four frame synchronisations where the trace was interrupted.
   constexpr uint32_t kFrames = OCSD_DFRMTR_FRAME_MEM_ALIGN | OCSD_DFRMTR_RESET_ON_4X_FSYNC;
   tree_ = ocsd_create_dcd_tree(raw ? OCSD_TRC_SRC_SINGLE : OCSD_TRC_SRC_FRAME_FORMATTED, kFrames);

@@ -58,7 +58,6 @@ class CoreSightTree {
   bool Send(ocsd_datapath_op_t operation);
 
   dcd_tree_handle_t tree_ = nullptr;
-  const bool raw_;
   const bool with_code_;
   uint64_t at_ = 0;
   bool stopped_ = false;
