@@ -1,5 +1,8 @@
 // What the kernel of this machine really records of a child that counts what it does.
 #include <gmock/gmock.h>
+#include <linux/perf_event.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <cstdio>
@@ -95,6 +98,24 @@ extern "C" __attribute__((noinline)) int64_t perf_recorder_test_probed(int64_t v
 }
 int64_t perf_recorder_test_watched = 0;
 
+// Some virtual machines take a breakpoint and ignore it.
+bool BreakpointsFire() {
+  static volatile int word;
+  perf_event_attr attr{};
+  attr.size = sizeof attr;
+  attr.type = PERF_TYPE_BREAKPOINT;
+  attr.bp_type = 2;  // HW_BREAKPOINT_W
+  attr.bp_addr = reinterpret_cast<uintptr_t>(&word);
+  attr.bp_len = sizeof word;
+  const int event = static_cast<int>(syscall(SYS_perf_event_open, &attr, 0, -1, -1, 0));
+  if (event < 0) return false;
+  word = 1;
+  uint64_t count = 0;
+  const bool counted = read(event, &count, sizeof count) == sizeof count && count > 0;
+  close(event);
+  return counted;
+}
+
 TEST_F(PerfRecorderTest, SetsProbesOnFunctionsAndMemory) {
   NeedTracepoints();
   if (IsSkipped()) return;
@@ -130,8 +151,9 @@ TEST_F(PerfRecorderTest, SetsProbesOnFunctionsAndMemory) {
     return std::any_of(warnings.begin(), warnings.end(),
                        [&](const std::string& each) { return each.starts_with(begin); });
   };
-  // A machine without breakpoints says so.
-  EXPECT_EQ(seen[watch], said(std::string("'") + watch) ? 0 : 20);
+  // A machine without breakpoints says so, or takes them and never stops at one: then nobody's
+  // does.
+  EXPECT_EQ(seen[watch], said(std::string("'") + watch) || !BreakpointsFire() ? 0 : 20);
   EXPECT_TRUE(said("'sched:sched_nonsense' is not recorded: this kernel has no event"));
   EXPECT_NE(said("'cs_etm/@tmc_etr0/' is not recorded: this machine has no 'cs_etm'"),
             PosixFileSystem().Exists("/sys/bus/event_source/devices/cs_etm"));
