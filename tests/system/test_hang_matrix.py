@@ -33,7 +33,7 @@ from support import BUILD, HANGSCOPE, LONG, SEED, Case, main, until
 
 PATTERN = os.environ.get("HANGSCOPE_MATRIX_CASES", "*")
 SEEDS = range(SEED, SEED + (3 if LONG else 1))
-AT_ONCE = 20  # most of what they do is sleep
+AT_ONCE = 10  # most of what they do is sleep
 STALL_S = 2.0  # of a hang, so that hangscope why can be asked before
 CONTROL_STALL_S = 1.0
 CONTROL_S = 4
