@@ -50,6 +50,7 @@ class Tee(Case):
 
     def test_sigterm_ends_it_though_nobody_reads_the_passthrough(self):
         process = self.start("--passthrough")
+        self.until(lambda: pathlib.Path(self.prefix + ".index").exists())
         process.stdin.write(b"x" * 60000)
         process.stdin.flush()
         feeder = subprocess.Popen(["head", "-c", "30000000", "/dev/zero"], stdout=process.stdin)

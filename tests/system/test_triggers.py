@@ -240,7 +240,8 @@ class Snap(Triggered):
             self.assert_snap(name)
         self.assert_snap(".", cwd=self.folder)
         self.assert_snap("ring", cwd="/")
-        self.assertEqual(len(self.snapshots()), len(names) + 2)
+        triggers = [manifest["trigger"] for manifest in self.manifests()]
+        self.assertEqual(triggers, ["snap"] * (len(names) + 2))
         self.assertIsNone(process.poll())
 
     def test_a_relative_prefix_is_found_from_anywhere(self):
