@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """hangscope export of instruction traces: functions per core, as the simulator itself names each step."""
 import collections
+import itertools
 import json
 import re
 import subprocess
@@ -8,7 +9,9 @@ import subprocess
 from support import *
 
 # Trace 0: 0x7f1c… [00000000/80000032/00109003/ff000200] symbol
-STEP = re.compile(rb"Trace (\d+): \S+ \[\w+/(\w+)/\w+/\w+\] ?(\S*)$")
+STEP = re.compile(rb"Trace (\d+): (\S+) \[\w+/\w+/\w+/\w+\] ?(\S*)$")
+# Stopped execution of TB chain before 0x7f1c… [80000032] symbol: the block that was announced did not run
+STOPPED = re.compile(rb"Stopped execution of TB chain before (\S+) ")
 
 
 class Functions(Case):
@@ -30,12 +33,15 @@ class Functions(Case):
 
     def named_by_qemu(self, lines):
         """By hart: the functions that it is in, one after the other."""
-        found = collections.defaultdict(list)
-        for line in lines:
-            step = STEP.match(line.strip())
-            if step and step[3] and found[int(step[1])][-1:] != [step[3].decode()]:
-                found[int(step[1])].append(step[3].decode())
-        return found
+        steps = collections.defaultdict(list)
+        for at, line in enumerate(lines):
+            step, stopped = STEP.match(line.strip()), STOPPED.match(line)
+            if step:
+                steps[int(step[1])].append((at, step[2], step[3].decode()))
+            announced = [its for its in steps.values() if its and stopped and its[-1][1] == stopped[1]]
+            if announced:
+                max(announced, key=lambda its: its[-1]).pop()
+        return {hart: [name for name, _ in itertools.groupby(name for _, _, name in its if name)] for hart, its in steps.items()}
 
     def named_by_export(self, *words):
         """The same from the events: who is innermost behind each step; and how deep it goes."""
