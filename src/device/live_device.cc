@@ -791,6 +791,15 @@ Result<CoreDetail> LiveDevice::Detail(uint32_t core) {
   return scope->Detail(local.index);
 }
 
+// A node is of one memory: its cores are numbered in a row.
+std::optional<uint32_t> LiveDevice::FirstFault(uint32_t core) {
+  const auto [scope, local] = HomeOf({SubjectId::Kind::kCore, core});
+  if (scope == nullptr) return std::nullopt;
+  const auto first = scope->FirstFault(local.index);
+  if (!first || *first > core + uint64_t{UINT32_MAX} - local.index) return std::nullopt;
+  return core - local.index + *first;
+}
+
 Result<uint64_t> LiveDevice::Emitted(uint32_t core) {
   const auto [scope, local] = HomeOf({SubjectId::Kind::kCore, core});
   if (scope == nullptr) return Status::Io("its memory cannot be read");

@@ -449,6 +449,27 @@ ScopeFinding Watcher::FindingAbout(const Judgement& look, uint32_t index) const 
   return finding;
 }
 
+// Where several cores of a node have one: each sees only its own.
+void Watcher::AddFirstFault(const Judgement& look, uint32_t core, ScopeFinding* finding) const {
+  const uint32_t node = subjects_[core].sample.node;
+  uint32_t faults = 0;
+  for (uint32_t other = 0; other < cores_; ++other) {
+    const CoreSample& sample = subjects_[other].sample;
+    if (sample.in_use && sample.node == node && sample.fault != FaultType::kNone) ++faults;
+  }
+  if (faults < 2) return;
+  const auto first = look.source.FirstFault(core);
+  if (!first || *first >= cores_) {
+    finding->evidence.push_back(
+        fmt::format("which of its node's {} faults came first is not known", faults));
+  } else if (*first == core) {
+    finding->evidence.push_back(fmt::format("the first of its node's {} faults", faults));
+  } else {
+    finding->evidence.push_back(fmt::format("the first of its node's {} faults was that of {}",
+                                            faults, Name(subjects_[*first].subject)));
+  }
+}
+
 void Watcher::FindFault(Judgement& look, uint32_t core) {
   History& history = histories_[core];
   const FaultType type = subjects_[core].sample.fault;
@@ -467,6 +488,7 @@ void Watcher::FindFault(Judgement& look, uint32_t core) {
   if (history.fault && finding.fault.type != type)
     finding.doubts.push_back("the details are of another fault than the mailbox says");
   finding.fault.type = type;
+  AddFirstFault(look, core, &finding);
   const auto& running = look.sample.running_tasks;
   if (core < running.size() && running[core] != 0 && !history.moved_after_fault) {
     const auto task =

@@ -467,6 +467,14 @@ Result<CoreDetail> LiveScope::Detail(uint32_t core) {
   return reader_->ReadDetail(core, &corruptions);
 }
 
+std::optional<uint32_t> LiveScope::FirstFault(uint32_t core) {
+  std::vector<Corruption> told_elsewhere;
+  auto nodes = reader_->ReadNodes(&told_elsewhere);
+  if (!nodes.ok() || core >= sample().cores.size()) return std::nullopt;
+  const uint32_t node = sample().cores[core].node;
+  return node < nodes->size() ? (*nodes)[node].first_fault : std::nullopt;
+}
+
 Result<uint64_t> LiveScope::Emitted(uint32_t core) {
   if (core >= layout().core_count) return Status::Usage(fmt::format("there is no core {}", core));
   return reader_->ReadBegun(core);
@@ -519,10 +527,11 @@ std::vector<ShownWord> LiveScope::Words(bool dumped) const {
 std::vector<ShownWord> LiveScope::ReadOwnWords(
     bool dumped, const std::function<bool(TargetWord::Per, uint32_t)>& is_wanted) const {
   const auto owner = [&](TargetWord::Per per, uint32_t index) -> std::string {
+    const bool is_core = per == TargetWord::Per::kCore;
     if (!is_wanted(per, index)) return "";
+    if (is_core && (index >= sample_.cores.size() || !sample_.cores[index].in_use)) return "";
     if (per == TargetWord::Per::kAll) return "all";
-    if (per == TargetWord::Per::kCore)
-      return SubjectName({SubjectId::Kind::kCore, index}, Scene(0));
+    if (is_core) return SubjectName({SubjectId::Kind::kCore, index}, Scene(0));
     const std::string place = names_->Node(index);
     return place.empty() ? fmt::format("node {}", index) : "node " + place;
   };

@@ -6,6 +6,7 @@
 #include "hangscope/config.h"
 
 extern thread_local uint32_t test_core;
+extern thread_local uint32_t test_time;
 
 #define HANGSCOPE_PORT_MASKS_INTERRUPTS
 HANGSCOPE_INLINE uintptr_t hangscope_port_enter(void) { return 0; }
@@ -55,7 +56,7 @@ HANGSCOPE_INLINE void hangscope_port_halt() {}
 #define HANGSCOPE_PORT_CORE() test_core
 #define HANGSCOPE_PORT_WIDE_CLOCK 1
 #define HANGSCOPE_CLOCK_KIND HANGSCOPE_CLOCK_SHARED
-HANGSCOPE_INLINE uint64_t hangscope_port_clock64() { return 1; }
-HANGSCOPE_INLINE uint32_t hangscope_port_now(uint32_t* epoch) { return *epoch = 0, 1; }
+HANGSCOPE_INLINE uint64_t hangscope_port_clock64() { return test_time; }
+HANGSCOPE_INLINE uint32_t hangscope_port_now(uint32_t* epoch) { return *epoch = 0, test_time; }
 
 #endif

@@ -20,6 +20,7 @@
 #include "hangscope/hangscope.h"
 
 thread_local uint32_t test_core = 0;
+thread_local uint32_t test_time = 1;
 
 namespace {
 
@@ -87,6 +88,39 @@ TEST_F(NoAtomics, OrdersGoOnBehindTheirWrap) {
   EXPECT_EQ(hangscope_scope.details[0].debug[0].order, UINT32_MAX);
   EXPECT_EQ(hangscope_scope.details[0].debug[1].order, 1u) << "0 is that of none";
   EXPECT_EQ(hangscope_scope.details[0].debug[2].order, 2u);
+}
+
+// The node's word is whoever wrote it last, of those who found it free: a host takes the times.
+TEST_F(NoAtomics, FaultsOfFiveCoresAtOnceHaveTheirTimesEach) {
+  std::set<uint32_t> words;
+  hangscope_start.start.switches = HANGSCOPE_WATCH_FEATURES;
+  for (uint32_t round = 0; round < 200; ++round) {
+    SetUp();
+    std::atomic<uint32_t> ready = 0;
+    std::vector<std::thread> cores;
+    for (uint32_t core = 0; core < kOther; ++core) {
+      cores.emplace_back([&, core] {
+        test_core = core;
+        test_time = 100 + (core + round) % kOther;
+        ++ready;
+        while (ready < kOther) std::this_thread::yield();
+        HANGSCOPE_ASSERT_ARGUMENT(false, "all at once", core);
+      });
+    }
+    for (std::thread& core : cores) core.join();
+    const hangscope_node& node = hangscope_scope.nodes[0];
+    ASSERT_TRUE(node.first_fault >= 1 && node.first_fault <= kOther) << node.first_fault;
+    words.insert(node.first_fault);
+    for (uint32_t core = 0; core < kOther; ++core) {
+      const hangscope_detail& detail = hangscope_scope.details[core].detail;
+      ASSERT_EQ(detail.faults, 1u);
+      ASSERT_EQ(detail.fault.time, 100 + (core + round) % kOther);
+      ASSERT_EQ(detail.fault.value[0], core);
+    }
+  }
+  EXPECT_GT(words.size(), 1u) << "they never raced";
+  EXPECT_EQ(hangscope_scope.nodes[1].first_fault, 0u);
+  hangscope_start.start.switches = HANGSCOPE_FIRST_FEATURES;
 }
 
 TEST_F(NoAtomics, HeaderSaysSo) {

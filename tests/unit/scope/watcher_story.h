@@ -28,6 +28,7 @@ class WatcherTest : public ::testing::Test, public WatchSource {
     detail.fault.type = sample_.cores[core].fault;
     return detail;
   }
+  std::optional<uint32_t> FirstFault(uint32_t) override { return first_fault_; }
   Result<uint64_t> Emitted(uint32_t core) override { return emitted_[core]; }
   Result<TaskNews> News() override {
     ++news_asked_;
@@ -91,6 +92,7 @@ class WatcherTest : public ::testing::Test, public WatchSource {
   ScopeSample sample_;
   std::vector<ClaimRow> claims_;
   int claims_read_ = 0;
+  std::optional<uint32_t> first_fault_;  // of the node that all are of
   std::map<uint32_t, uint64_t> emitted_;
   TaskNews news_{.tells_switches = true};
   int news_asked_ = 0;

@@ -1,4 +1,5 @@
 // A target over time: what is a hang, and what only looks like one.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "unit/scope/watcher_story.h"
@@ -254,6 +255,36 @@ TEST_F(WatcherTest, AllFaultsAreReported) {
   ASSERT_EQ(Bad().size(), 2u);
   EXPECT_EQ(Bad()[0].fault.type, FaultType::kBus);
   EXPECT_EQ(Bad()[1].fault.type, FaultType::kHardware);
+}
+
+TEST_F(WatcherTest, OfSeveralFaultsOfANodeEachSaysWhichCameFirst) {
+  Cores(4);
+  core(3).node = 1;
+  core(3).fault = FaultType::kBus;
+  core(2).fault = FaultType::kAssert;
+  Sample();
+  ASSERT_EQ(Bad().size(), 2u);
+  for (const ScopeFinding& alone : Bad()) EXPECT_THAT(alone.evidence, testing::IsEmpty());
+  found_.clear();
+  core(0).fault = FaultType::kBus;
+  first_fault_ = 2;
+  Run(kStall, [&] { Beat(1); });
+  ASSERT_EQ(Bad().size(), 1u);
+  EXPECT_THAT(Bad()[0].evidence,
+              testing::ElementsAre("the first of its node's 2 faults was that of core 2"));
+  found_.clear();
+  core(1).fault = FaultType::kBus;
+  first_fault_ = 1;
+  Sample();
+  EXPECT_THAT(Bad()[0].evidence, testing::ElementsAre("the first of its node's 3 faults"));
+  Cores(5);
+  core(4).fault = FaultType::kGuard;
+  first_fault_.reset();
+  found_.clear();
+  Sample();
+  ASSERT_EQ(Bad().size(), 1u);
+  EXPECT_THAT(Bad()[0].evidence,
+              testing::ElementsAre("which of its node's 4 faults came first is not known"));
 }
 
 TEST_F(WatcherTest, ACoreThatGoesOnAfterItsFaultIsRunning) {
