@@ -24,7 +24,7 @@ import typing
 
 from support import BUILD, HANGSCOPE, LONG, SEED, Case, main
 from watched_targets import (BUS_REASONS, MAILBOX_WORDS, MATH, PACK, READER, ROLES, UNPACK, WRITER, new_folder,
-                             start_device, start_pipeline, start_sched, start_tiles)
+                             start_device, start_pipeline, start_porting, start_sched, start_tiles)
 
 SEEDS = 3 if LONG else 1
 WHY_EVERY = 3  # of these seeds hangscope why is asked, of the others hangscope watch
@@ -468,6 +468,20 @@ def sched_cases():
     }
 
 
+# The stand-ins for other kernels, with our hooks.
+
+def porting(kernel, mode, expect=None):
+    expected = lambda planted: [expect(f"t{planted['task']}", f"t{planted['other']}")] if expect else []
+    return lambda rng: Scenario(lambda folder, late: start_porting(folder, kernel, mode), expected, plants=expect is not None)
+
+
+def porting_cases(kernel):
+    return {
+        "healthy": porting(kernel, "kHealthy"),
+        "ABBA": porting(kernel, "kCrosswise", lambda task, other: Expected("deadlock", [task, other])),
+    }
+
+
 # The tiles, whose cores have memory at address 0.
 
 
@@ -488,7 +502,8 @@ def tiles_cases():
     return {"store through null": tiles("NULL_WRITE", any_role, expect_null_guard)}
 
 
-TARGETS = {"device": device_cases, "tiles": tiles_cases, "pipeline": pipeline_cases, "scheduler": sched_cases}
+TARGETS = {"device": device_cases, "tiles": tiles_cases, "pipeline": pipeline_cases, "scheduler": sched_cases,
+           "FreeRTOS": lambda: porting_cases("freertos"), "Zephyr": lambda: porting_cases("zephyr")}
 
 
 @dataclasses.dataclass

@@ -201,6 +201,12 @@ def start_sched(folder, fault="NONE", task=0, other=0, value=0, round=0, rounds=
     return start_guest(folder, "trace_sched-faults", isa, 1, [SCHED_FAULTS[fault], task, other, value, round, rounds, pace_ms, 0])
 
 
+def start_porting(folder, kernel, mode):
+    """A stand-in for another kernel, tests/target/porting; `mode` is one of its enumeration."""
+    modes = re.search(r"^enum { (kE|kRecords).*};", (ROOT / f"tests/target/porting/{kernel}.c").read_text(), re.MULTILINE)[0]
+    return start_guest(folder, f"porting-{kernel}", "rv32", 1, [1 + re.findall(r"k\w+", modes).index(mode)])
+
+
 def start_pipeline(folder, **options):
     """A process; its target is its id. `folder`/pipeline.scope outlives it."""
     words = [str(word) for name, value in options.items() for word in ("--" + name.replace("_", "-"), value)]

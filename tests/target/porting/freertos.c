@@ -1,6 +1,7 @@
 /* Stands in for FreeRTOS: its types as far as examples/porting/freertos_trace.h uses them, and the
  * macros called as tasks.c and queue.c call them. */
 #include "platform.h"
+#include "turns.h"
 
 typedef uint32_t UBaseType_t;
 typedef uint32_t TickType_t;
@@ -101,6 +102,68 @@ static void leave_waits(void) {
   traceTASK_DELAY_UNTIL(xTickCount + portMAX_DELAY);
 }
 
+static void take(Queue_t* mutex) {
+  traceQUEUE_RECEIVE(mutex);
+  mutex->u.xSemaphore.xMutexHolder = pxCurrentTCB;
+}
+static void give(Queue_t* mutex, TCB_t* next) {
+  traceQUEUE_SEND(mutex);
+  mutex->u.xSemaphore.xMutexHolder = 0;
+  if (next != 0) traceMOVED_TASK_TO_READY_STATE(next);
+}
+
+static void idle_for_a_tick(TCB_t* idle) {
+  switch_to(idle);
+  spend_us(kTick_us);
+  traceTASK_INCREMENT_TICK(xTickCount);
+  xTickCount++;
+}
+
+/* One sleeps for a tick with neither mutex, and finds the second taken; so does two. */
+static void take_turns(TCB_t* who, TCB_t* other, TCB_t* idle, Queue_t* first, Queue_t* second) {
+  switch_to(who);
+  take(first);
+  take(second);
+  switch_to(other);
+  traceBLOCKING_ON_QUEUE_RECEIVE(second);
+  switch_to(who);
+  spend_us(kTick_us);
+  give(second, other);
+  give(first, 0);
+  vTaskDelay(1);
+  switch_to(other);
+  take(second);
+  give(second, 0);
+  idle_for_a_tick(idle);
+  traceMOVED_TASK_TO_READY_STATE(who);
+}
+
+/* For ever, or until each has a mutex and waits for that of the other, while the tick goes on. */
+static void work(int is_healthy) {
+  static TCB_t tasks[3] = {{.uxTCBNumber = 1}, {.uxTCBNumber = 2}, {.uxTCBNumber = 3}};
+  static Queue_t first = {.ucQueueType = 1}, second = {.ucQueueType = 1};
+  TCB_t *const one = &tasks[0], *const two = &tasks[1], *const idle = &tasks[2];
+  TCB_t* const idle_tasks[] = {idle};
+  for (int i = 0; i < 3; i++) {
+    traceTASK_CREATE(&tasks[i]);
+    traceMOVED_TASK_TO_READY_STATE(&tasks[i]);
+  }
+  traceSTARTING_SCHEDULER(idle_tasks);
+  for (uint32_t round = 0; is_healthy || round < kRoundsBeforeFault; round++) {
+    take_turns(one, two, idle, &first, &second);
+    take_turns(two, one, idle, &first, &second);
+  }
+  switch_to(one);
+  take(&first);
+  switch_to(two);
+  take(&second);
+  traceBLOCKING_ON_QUEUE_RECEIVE(&first);
+  switch_to(one);
+  traceBLOCKING_ON_QUEUE_RECEIVE(&second);
+  tell_crosswise(one->uxTCBNumber, two->uxTCBNumber);
+  for (;;) idle_for_a_tick(idle);
+}
+
 static void trip_all(TCB_t* task, char* name) {
   configASSERT(task == 0);
   vApplicationStackOverflowHook(task, name);
@@ -119,7 +182,7 @@ static const char* name_of(uint32_t id) {
                                              : 0;
 }
 
-enum { kEvents = 1, kWaits, kFaults };
+enum { kEvents = 1, kWaits, kFaults, kHealthy, kCrosswise };
 #endif
 
 void hart_main(unsigned hart) {
@@ -135,6 +198,7 @@ void hart_main(unsigned hart) {
   const uint32_t mode = platform_time_parameter_ms(kEvents);
   if (mode == kWaits) leave_waits();
   if (mode == kFaults) trip_all(&one, "one");
+  if (mode == kHealthy || mode == kCrosswise) work(mode == kHealthy);
   if (mode != kEvents) {
     hangscope_dump(platform_put, name_of);
     platform_power_off();

@@ -3,6 +3,7 @@
 
 #include "hangscope/hangscope.h"
 #include "platform.h"
+#include "turns.h"
 
 static struct k_thread* current;
 
@@ -95,15 +96,78 @@ static void leave_waits(void) {
   sys_trace_k_thread_sleep_enter_user((k_timeout_t){500});
   switch_to(&threads[7]);
 }
+
+static void wake(struct k_thread* thread) {
+  thread->base.pended_on = 0;
+  sys_trace_thread_sched_ready_user(thread);
+}
+
+static void idle_for_a_tick(struct k_thread* idle) {
+  switch_to(idle);
+  spend_us(kTick_us);
+  sys_trace_isr_enter_user();
+  sys_trace_isr_exit_user();
+}
+
+/* One sleeps for a tick with neither mutex, and finds the second taken; so does two. */
+static void take_turns(struct k_thread* who, struct k_thread* other, struct k_thread* idle,
+                       struct k_mutex* first, struct k_mutex* second) {
+  switch_to(who);
+  lock(first);
+  lock(second);
+  switch_to(other);
+  sys_trace_k_mutex_lock_blocking_user(second, K_FOREVER);
+  other->base.pended_on = second;
+  switch_to(who);
+  spend_us(kTick_us);
+  unlock(second, other);
+  wake(other);
+  unlock(first, 0);
+  sys_trace_k_thread_sleep_enter_user((k_timeout_t){1});
+  switch_to(other);
+  sys_trace_k_mutex_lock_exit_user(second, K_FOREVER, 0);
+  unlock(second, 0);
+  idle_for_a_tick(idle);
+  wake(who);
+}
+
+/* For ever, or until each has a mutex and waits for that of the other, while interrupts go on. */
+static void work(int is_healthy) {
+  static struct k_thread threads[3];
+  static struct k_mutex first, second;
+  struct k_thread *const one = &threads[0], *const two = &threads[1], *const idle = &threads[2];
+  idle->priority = CONFIG_NUM_PREEMPT_PRIORITIES;
+  for (int i = 0; i < 3; i++) {
+    sys_trace_thread_create_user(&threads[i]);
+    sys_trace_thread_sched_ready_user(&threads[i]);
+  }
+  for (uint32_t round = 0; is_healthy || round < kRoundsBeforeFault; round++) {
+    take_turns(one, two, idle, &first, &second);
+    take_turns(two, one, idle, &first, &second);
+  }
+  switch_to(one);
+  lock(&first);
+  switch_to(two);
+  lock(&second);
+  sys_trace_k_mutex_lock_blocking_user(&first, K_FOREVER);
+  two->base.pended_on = &first;
+  switch_to(one);
+  sys_trace_k_mutex_lock_blocking_user(&second, K_FOREVER);
+  one->base.pended_on = &second;
+  tell_crosswise((uint32_t)(uintptr_t)one, (uint32_t)(uintptr_t)two);
+  for (;;) idle_for_a_tick(idle);
+}
 #endif
 
-enum { kRecords = 1, kWaits };
+enum { kRecords = 1, kWaits, kHealthy, kCrosswise };
 
 void hart_main(unsigned hart) {
   if (hart != 0) park();
   (void)hangscope_init();
 #if HANGSCOPE_ENABLE
-  if (platform_time_parameter_ms(kRecords) == kWaits)
+  const uint32_t mode = platform_time_parameter_ms(kRecords);
+  if (mode == kHealthy || mode == kCrosswise) work(mode == kHealthy);
+  if (mode == kWaits)
     leave_waits();
   else
     records();
