@@ -1,10 +1,8 @@
 #include "platform.h"
 
-#define CLINT_MTIMECMP 0x02004000u
 #define CLINT_MTIME 0x0200bff8u
 #define SIFIVE_TEST 0x00100000u
 #define UART 0x10000000u
-#define TIME_PARAMETER 0x83f00000u
 
 #define TEST_PASS 0x5555u
 #define TEST_FAIL 0x3333u

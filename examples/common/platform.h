@@ -10,6 +10,10 @@
    one page: a page boundary would split a translation block and change the count per round. */
 #define SPIN_FUNCTION __attribute__((noinline, noclone, noipa, aligned(1024)))
 
+/* Where the machine has each hart's timer, 64 bits, and where the user leaves words for a firmware. */
+#define CLINT_MTIMECMP 0x02004000u
+#define TIME_PARAMETER 0x83f00000u
+
 /* Of hart 0, then of the others: 1 << STACK_SHIFT bytes each. */
 extern char hart_stacks[];
 

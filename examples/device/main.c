@@ -47,16 +47,25 @@ static void prepare_machine(void) {
 
 #ifdef DEVICE_TILES
 uint32_t tile; /* the node that this program runs in */
+#else
+#define DISPATCH_MODES(VALUE) VALUE(0, development) VALUE(1, host)
+HANGSCOPE_ENUMERATION(dispatch_mode, DISPATCH_MODES);
+volatile uint32_t host_mode; /* a host writes it, whenever it likes */
 #endif
 
-/* What a watcher shows beside what the cores say: of each node, how far its first buffer is. */
+/* What a watcher shows beside what the cores say: what the host wants, and of each node how far its
+ * first buffer is; on a dump also what is not in memory. */
 static void register_words(void) {
 #ifdef DEVICE_TILES
   HANGSCOPE_SHOW(all, tile, 0, u32, "tile");
+#else
+  HANGSCOPE_SHOW(all, host_mode, 0, dispatch_mode, "dispatch mode");
+  HANGSCOPE_DUMP_AT(core, CLINT_MTIMECMP, 8, x32, "mtimecmp");
 #endif
   HANGSCOPE_SHOW(node, node_memories[0].own.cbs[0].pushed, sizeof(struct node_memory), u32, "cb0 pushed");
   HANGSCOPE_SHOW(node, node_memories[0].own.cbs[0].popped, sizeof(struct node_memory), u32, "cb0 popped");
   HANGSCOPE_DUMP(node, node_memories[0].own.credits, sizeof(struct node_memory), u32, "credits");
+  HANGSCOPE_DUMP(node, node_memories[0].own.guarded, sizeof(struct node_memory), x32, "guarded");
   HANGSCOPE_DUMP(all, the_machine.cores_done, 0, u32, "cores done");
 }
 

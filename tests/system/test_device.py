@@ -10,15 +10,18 @@ import re
 import shlex
 import shutil
 import signal
+import struct
 import subprocess
 from xml.etree import ElementTree
 
-from support import BUILD, HANGSCOPE, LONG, SEED, Case, main
+from scope_ram import RAM_BASE, Elf
+from support import BUILD, HANGSCOPE, LONG, ROOT, SEED, Case, main
 from watched_targets import ROLES, new_folder, start_device, start_tiles, tile_elf
 
 STALL = "400ms"
 NODES = [(0, 0), (1, 0), (0, 1), (1, 1)]
 READER, WRITER = 0, 4
+GUARD_WORD = re.search(r"GUARD_WORD (0x\w+?)u?\b", (ROOT / "examples/common/dataflow_names.h").read_text())[1]
 
 
 class Grid(Case):
@@ -283,6 +286,9 @@ class OneMemory(Grid):
         device = start_device(folder, fault="ASSERT", core=2, block=20)
         self.addCleanup(device.kill)
         self.assertTrue(device.until_planted(), device.said())
+        with open(device.scope, "r+b") as ram:
+            ram.seek(Elf(pathlib.Path(device.elf)).symbols["host_mode"] - RAM_BASE)
+            ram.write(struct.pack("<I", 1))
         words = ["--json", "--stall", STALL, "--elf", device.elf, device.target]
         found = json.loads(self.hangscope("why", *words).out.splitlines()[0])["findings"]
         done = self.hangscope("watch", "--interval", "20ms", "--for", "2", "--prefix", self.prefix, *words)
@@ -291,11 +297,16 @@ class OneMemory(Grid):
         for findings in (found, kept):
             self.assertEqual([(f["kind"], f["subjects"][0]["name"]) for f in findings], [("fault", "core 2 math (0,0)")])
             self.assertEqual({victim["core"] for victim in findings[0]["victims"]}, {0, 1, 3, 4})
-            self.assertEqual([(w["of"], w["name"]) for w in findings[0]["words"]], [("node (0,0)", "cb0 pushed"), ("node (0,0)", "cb0 popped")])
+            # What the host wrote stands beside what the core says.
+            self.assertEqual([(w["of"], w["name"]) for w in findings[0]["words"]],
+                             [("all", "dispatch mode"), ("node (0,0)", "cb0 pushed"), ("node (0,0)", "cb0 popped")])
+            self.assertEqual((findings[0]["words"][0]["value"], findings[0]["words"][0]["text"]), (1, "host"))
         snapshot = json.loads(self.hangscope("report", "--data", f"{self.prefix}.snapshot-0001", "--elf", device.elf).out)
         self.assertEqual((snapshot["words"], snapshot["words_of"]), (kept[0]["words"], "findings"))
         memory = json.loads(self.hangscope("report", "--data", device.target, "--elf", device.elf).out)
-        self.assertEqual({w["name"] for w in memory["words"]}, {"cores done", "cb0 pushed", "cb0 popped", "credits"})
+        read = {w["name"]: w["text"] for w in memory["words"]}
+        self.assertEqual(set(read), {"cores done", "cb0 pushed", "cb0 popped", "credits", "dispatch mode", "guarded"})
+        self.assertEqual(read["guarded"], GUARD_WORD)
         self.assertNotIn("words_of", memory)
 
 
@@ -333,7 +344,10 @@ class Plain(Grid):
         self.assertRegex(text, r"dump 2 of .*, at the end\n.*\n.*\n  \(0,0\)  0-4 +(\w+,){4}\w+ +([A-Z],){4}[A-Z]  1,2,2,2,1 ")
         self.assertRegex(text, r"core 2 math \(0,0\): debug ring, the newest first, \d+ older ones dropped\n(   ( [0-9a-f]{8}){8}\n){4}")
         self.assertIn("  kernel 2 compute (examples/device/compute.c)\n", text)
-        pushed = [int(n) for n in re.findall(r"words:\n    all +cores done 0\n    node \(0,0\)  cb0 pushed (\d+), cb0 popped \d+, credits \d+\n", text)]
+        pushed = [int(n) for n in re.findall(rf"words:\n    all +cores done 0, dispatch mode development\n    node \(0,0\) +cb0 pushed (\d+), cb0 popped \d+, credits \d+, guarded {GUARD_WORD}\n", text)]
+        # A register of each core there is; the guest's RAM does not have it.
+        self.assertEqual(re.findall(r"\n    core (\d) (\w+) \(0,0\) +mtimecmp \(not in the memory that can be read\)", text),
+                         2 * [(str(i), role) for i, role in enumerate(ROLES)])
         self.assertEqual(len(pushed), 2, "a line of each dump")
         self.assertLess(pushed[0], pushed[1])
 

@@ -437,10 +437,13 @@ class Multiarch(Gdb):
                     self.assertRegex(self.verdict, said)
                 if fault == "ASSERT":
                     shown, dumped = self.gdb(f"file {guest.elf}", f"target remote {folder}/gdb", "hangscope dump", "hangscope dump all")[-2:]
-                    self.assertEqual(len(shown), 4, shown)
-                    self.assertRegex(shown[0], r"^node 0 \(0,0\)  cb0 pushed \d+, cb0 popped \d+$")
-                    self.assertEqual(dumped[0], "all  cores done 0")
-                    self.assertRegex(dumped[1], "^" + re.escape(shown[0]) + r", credits \d+$")
+                    self.assertEqual(len(shown), 5, shown)
+                    self.assertEqual(shown[0], "all  dispatch mode development")
+                    self.assertRegex(shown[1], r"^node 0 \(0,0\)  cb0 pushed \d+, cb0 popped \d+$")
+                    self.assertEqual(dumped[0], "all  dispatch mode development, cores done 0")
+                    self.assertRegex(dumped[1], "^" + re.escape(shown[1]) + r", credits \d+, guarded 0x\w+$")
+                    # A register, which QEMU reads for its debugger: of each core.
+                    self.assertRegex("\n".join(dumped[5:]), r"(core \d+ .*  mtimecmp 0x\w+\n?)+$")
                 guest.kill()
 
     def test_history_of_a_device(self):
