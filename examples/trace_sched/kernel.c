@@ -9,6 +9,13 @@
 #define MIE_TIMER 0x80u
 #define MSTATUS_NEW_TASK 0x1880u /* machine mode, interrupts on after mret */
 
+#define KERNEL_INTERRUPTS(NAME) NAME(7, "timer")
+HANGSCOPE_NAMED(kernel_interrupts, HANGSCOPE_CATALOG_INTERRUPT, KERNEL_INTERRUPTS);
+#define KERNEL_EXCEPTIONS(NAME) NAME(2, "illegal instruction") NAME(3, "breakpoint") NAME(11, "system call")
+HANGSCOPE_NAMED(kernel_exceptions, HANGSCOPE_CATALOG_EXCEPTION, KERNEL_EXCEPTIONS);
+#define KERNEL_STATES(NAME) NAME(1, "ready") NAME(2, "delayed") NAME(3, "blocked") NAME(4, "suspended")
+HANGSCOPE_NAMED(kernel_states, HANGSCOPE_CATALOG_TASK_STATE, KERNEL_STATES);
+
 /* As switch.S saves it. */
 struct frame {
   uintptr_t x1;
