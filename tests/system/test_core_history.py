@@ -1,5 +1,7 @@
 #!/usr/bin/env python3
 """The history of a program built with HANGSCOPE_HISTORY: slices for waypoints, waits and transactions, counters for buffers."""
+import array
+import base64
 import collections
 import json
 import os
@@ -116,6 +118,22 @@ class Device(HistoryCase):
                 self.assertEqual([sum(track == core for track, _ in told) for core in (number, number + 1)], [pushed, popped])
                 self.assertTrue(all(0 <= count <= CB_BLOCKS for _, count in told), told)
         self.assertEqual(self.buffer(0)[0], CB_BLOCKS, "the first one is full")
+
+    def test_is_on_the_report_as_in_the_export(self):
+        data = json.loads(self.hangscope("report", "--data", *self.words).out)
+        rows = self.rows(*self.words)
+        told = {track["name"]: track for track in data["tracks"]}
+        for core, resource in self.waits.items():
+            with self.subTest(core=core):
+                spans = [data["strings"][at] for at in array.array("I", base64.b64decode(told[core]["spans"]["text"]))]
+                self.assertTrue(spans[-1].startswith(f"waiting for {resource} (resource 0x"), spans[-1])
+                self.assertEqual(sum(span.startswith("bus_read") for span in spans), sum(one[0] == "bus_read" for one in rows[core]))
+
+    def test_says_in_the_verdict_what_the_first_to_stop_did_last(self):
+        verdict = json.loads(self.hangscope("why", "--json", "--stall", "0.3", *self.words).out.splitlines()[0])
+        last = verdict["findings"][0]["last_events"]
+        self.assertRegex(last[-1], r"^wait_begin +resource \w+ of node 0, kind exclusive$")
+        self.assertGreater(len(set(last)), 3)
 
     def test_names_resources_where_events_are_listed(self):
         shown = self.hangscope("show", *self.words).out.decode()

@@ -565,6 +565,16 @@ class Log(Targets):
             self.assertIn("\nactivity  running, idle", file.read_text())
         self.assertFalse(pathlib.Path(f"{log}.2").exists())
 
+    def test_dumps_come_as_often_as_is_said(self):
+        target = self.start()
+        log = self.folder / "watch.log"
+        watcher = self.watch("--log", log, "--dump-every", "150ms", "--interval", "10ms", "--for", "1", f"pid:{target.pid}", text_only=True)
+        watcher.communicate(timeout=30)
+        dumps = re.findall(r"dump (\d+) of [^,]*, (.*)$", log.read_text(), re.MULTILINE)
+        self.assertEqual([int(number) for number, _ in dumps], list(range(1, len(dumps) + 1)))
+        self.assertEqual((dumps[0][1], dumps[-1][1]), ("at the beginning", "at the end"))
+        self.assertTrue(4 <= len(dumps) <= 8, dumps)
+
     def test_append_goes_on_and_json_is_json(self):
         target = self.start("deadlock")
         log = self.folder / "watch.jsonl"
@@ -596,7 +606,8 @@ class Set(Targets):
         said = self.lines_until(watcher, lambda m: m.get("event") == "watching")
         self.assertIn("ENTER resumes", said[-1]["text"])
         self.hangscope("set", "pause", f"pid:{target.pid}", "beta")
-        self.until(lambda: self.core_of(target, "beta")["activity"] == "paused")
+        said = self.lines_until(watcher, lambda m: m.get("event") == "paused")
+        self.assertRegex(said[-1]["text"], r"^thread beta is paused from outside.*; ENTER resumes paused cores$")
         os.write(terminal, b"\n")
         said = self.lines_until(watcher, lambda m: m.get("event") == "resumed")
         self.assertIn("thread beta", said[-1]["text"])

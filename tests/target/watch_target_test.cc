@@ -413,6 +413,21 @@ TEST_F(Watched, TheHardwaresFault) {
   EXPECT_EQ(Fault(0).value[1], 0x11223344u);
 }
 
+TEST_F(Watched, AKernelEndsWithSoManyTransactionsOfEachKind) {
+  EXPECT_FALSE(Halts([&] { hangscope_kernel_ends_with(0, 0, 0, 0); }));
+  EXPECT_EQ(Mailbox(0).launch, static_cast<uint32_t>(HANGSCOPE_LAUNCH_DONE));
+  test_core = 1;
+  EXPECT_EQ(Halts([&] { hangscope_kernel_ends_with(1, 2, 3, 4); }), kHalts);
+  EXPECT_EQ(Mailbox(1).fault, static_cast<uint32_t>(HANGSCOPE_FAULT_PENDING));
+  EXPECT_EQ(Fault(1).length, 10u);
+  EXPECT_EQ(Fault(1).kind, 1u);
+  EXPECT_EQ(Fault(1).value[0], 2u << 16 | 1u);
+  EXPECT_EQ(Fault(1).value[1], 4u << 16 | 3u);
+  test_core = 2;
+  EXPECT_EQ(Halts([&] { hangscope_kernel_ends_with(0, 0, 0, 70000); }), kHalts);
+  EXPECT_EQ(Fault(2).value[1], 0xffff0000u) << "as many as there is room for";
+}
+
 TEST_F(Watched, AKernelEndsWithOrWithoutPendingTransactions) {
   EXPECT_FALSE(Halts([&] { hangscope_kernel_ends(0); }));
   EXPECT_EQ(Mailbox(0).launch, static_cast<uint32_t>(HANGSCOPE_LAUNCH_DONE));

@@ -146,6 +146,27 @@ TEST_F(PlainRingTest, AStampBeforeAllTimeDoesNotKeepTheNextOnesOut) {
   EXPECT_EQ(stamp.time, clock_.Monotonic());
 }
 
+TEST_P(RingTest, WallClockThatIsSetBackChangesNothing) {
+  const auto recorded = [&](TimeNs jump, TimeNs between) {
+    FakeFileSystem disk;
+    FakeClock clock;
+    auto plan = PlanRing("1M", "1", NameOf(kPrefix).size(), compress_);
+    auto created = RingStore::Create(disk, clock, kPrefix, "stdout", *plan, 8);
+    auto store = std::move(*created);
+    for (uint64_t i = 0; i < 20; ++i) {
+      if (i == 10) clock.JumpWall(jump);
+      EXPECT_EQ(store->Append(OffsetBytes(i * 1000, 1000), clock.Monotonic()), 1000u);
+      clock.Advance(between);
+    }
+    store.reset();
+    return disk.BytesOf("dir/ring.index");
+  };
+  const std::string index = recorded(0, kSecond);
+  EXPECT_TRUE(recorded(-7200 * kSecond, kSecond) == index);
+  EXPECT_TRUE(recorded(7200 * kSecond, kSecond) == index);
+  EXPECT_FALSE(recorded(0, 2 * kSecond) == index) << "no time is in it";
+}
+
 TEST_F(PlainRingTest, SegmentsHoldStreamBytesAndNothingElse) {
   Create("64K", "1");
   Produce(1000);
