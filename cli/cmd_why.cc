@@ -99,7 +99,7 @@ std::optional<Result<WhyReport>> AskRecording(const WhyOptions& options, WhyPerf
   SystemClock clock;
   const TargetSpec spec = ParseTargetSpec(PosixFileSystem(), options.source.target);
   perf.path = spec.kind == TargetSpec::Kind::kFile ? spec.name : options.source.target;
-  perf.trigger = TriggerOf(PosixFileSystem(), perf.path);
+  perf.window = WindowOf(PosixFileSystem(), perf.path);
   const RecordingKind kind = KindOf(PosixFileSystem(), perf.path);
   if (kind == RecordingKind::kPerfData) return AskWhyPerf(PosixFileSystem(), clock, perf);
   if (kind == RecordingKind::kDebugger && perf.path == options.source.target)

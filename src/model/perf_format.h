@@ -59,6 +59,9 @@ enum PerfFeature : uint32_t {
   kPerfFeatureTracers = 16,  // PMU_MAPPINGS
   kPerfFeatureDirectory = 24,
   kPerfFeatureCompressed = 27,
+  // Ours: perf/recorded_rings.h. perf passes over those that it does not know; simpleperf's begin
+  // with 128.
+  kPerfFeatureRecordedRings = 224,
   kPerfFeatures = 256,
 };
 

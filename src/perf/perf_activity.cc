@@ -17,6 +17,9 @@ constexpr size_t kMostSwitches = 4'000'000;
 constexpr size_t kMostLosses = 1000;   // told one by one of a CPU
 constexpr size_t kMostRawBytes = 512;  // kept of a thread's newest sample
 
+// A file may say any number.
+void AddTo(uint64_t* sum, uint64_t more) { *sum += std::min(more, UINT64_MAX - *sum); }
+
 bool IsNewer(const PerfInstant& instant, TimeNs time) { return time >= 0 && time >= instant.time; }
 
 bool Take(PerfInstant* instant, const PerfRecord& record) {
@@ -52,6 +55,7 @@ PerfActivity::EventKind PerfActivity::KindOf(const PerfEvent& event) {
 PerfActivity::PerfActivity(const std::vector<PerfEvent>& events)
     : events_(events), samples_of_(events.size(), 0) {
   for (const PerfEvent& event : events) {
+    if (event.attr.write_backward != 0) overwrites_ = true;
     kinds_.push_back(KindOf(event));
     if (kinds_.back().kind == Kind::kSwitch) has_sched_switch_ = true;
     if (kinds_.back().kind == Kind::kLeave || kinds_.back().kind == Kind::kLeaveNamed)
@@ -88,6 +92,23 @@ void PerfActivity::Add(const PerfRecord& record) {
     AddSideBand(record);
 }
 
+bool PerfActivity::IsOfOverwrittenRing(const PerfRecord& record) const {
+  return record.event < events_.size() && events_[record.event].attr.write_backward != 0;
+}
+
+bool PerfActivity::IsInRing(const PerfRecord& record) const {
+  const bool is_event = record.type == PERF_RECORD_SAMPLE || record.type == PERF_RECORD_SWITCH ||
+                        record.type == PERF_RECORD_SWITCH_CPU_WIDE;
+  return is_event && (!overwrites_ || IsOfOverwrittenRing(record));
+}
+
+void PerfHeldEvents::Add(TimeNs time, uint64_t of_bytes) {
+  ++records;
+  bytes += of_bytes;
+  from = from < 0 ? time : std::min(from, time);
+  to = std::max(to, time);
+}
+
 // The CPU's and the thread's.
 void PerfActivity::AddTimes(const PerfRecord& record) {
   if (record.time < 0) return;
@@ -97,7 +118,7 @@ void PerfActivity::AddTimes(const PerfRecord& record) {
     PerfCpuActivity& cpu = cpus_[record.cpu];
     cpu.cpu = record.cpu;
     ++cpu.records;
-    cpu.bytes += record.body.size() + sizeof(perf_event_header);
+    if (IsInRing(record)) cpu.held.Add(record.time, record.body.size() + sizeof(perf_event_header));
     cpu.first = cpu.first < 0 ? record.time : std::min(cpu.first, record.time);
     if (record.time >= cpu.last) cpu.last_tid = record.tid;
     cpu.last = std::max(cpu.last, record.time);
@@ -112,18 +133,19 @@ void PerfActivity::AddTimes(const PerfRecord& record) {
 }
 
 void PerfActivity::AddLoss(const PerfRecord& record, uint64_t lost) {
-  lost_records_ += lost;
+  if (overwrites_ && !IsOfOverwrittenRing(record)) return AddTo(&side_band_lost_, lost);
+  AddTo(&lost_records_, lost);
   if (cpus_.size() == kMostCpus && cpus_.count(record.cpu) == 0) return;
   PerfCpuActivity& cpu = cpus_[record.cpu];
   cpu.cpu = record.cpu;
-  cpu.lost_records += lost;
+  AddTo(&cpu.lost_records, lost);
   const TimeNs until = std::max(record.time, cpu.last);
   if (cpu.losses.size() < kMostLosses) {
     cpu.losses.push_back({{cpu.last < 0 ? until : std::min(cpu.last, until), until}, lost});
     return;
   }
   cpu.losses.back().time.to = std::max(cpu.losses.back().time.to, until);
-  cpu.losses.back().records += lost;
+  AddTo(&cpu.losses.back().records, lost);
 }
 
 void PerfActivity::Switch(int tid, const PerfRecord& record, bool out, int64_t state,

@@ -59,13 +59,25 @@ struct PerfThreadActivity {
   }
 };
 
+// What the file has of one ring of events: samples and switches. The side band (names, forks, ends,
+// mappings) is kept from the start on, and may tell of times long before it: it says nothing of
+// what a ring still has.
+struct PerfHeldEvents {
+  uint64_t records = 0;
+  uint64_t bytes = 0;
+  TimeNs from = -1;  // -1: none
+  TimeNs to = -1;
+
+  void Add(TimeNs time, uint64_t of_bytes);
+};
+
 struct PerfCpuActivity {
   int cpu = -1;  // -1: the records do not say
   uint64_t records = 0;
-  uint64_t bytes = 0;  // of the records
   TimeNs first = -1;
   TimeNs last = -1;
   int last_tid = -1;
+  PerfHeldEvents held;
   struct Loss {
     TimeSpan time;  // between the record before it and the one that tells it
     uint64_t records = 0;
@@ -95,7 +107,11 @@ class PerfActivity {
   uint64_t more_switches() const { return more_switches_; }
   uint64_t records() const { return records_; }
   uint64_t samples() const { return samples_; }
+  // Some event's ring overwrites itself: then only what is in such rings counts as held.
+  bool overwrites() const { return overwrites_; }
   uint64_t lost_records() const { return lost_records_; }
+  // Names, forks and mappings, where rings of events overwrite themselves.
+  uint64_t side_band_lost() const { return side_band_lost_; }
   // Records that tell of more threads than are kept.
   uint64_t left_out() const { return left_out_; }
   // By event.
@@ -121,6 +137,8 @@ class PerfActivity {
   static EventKind KindOf(const PerfEvent& event);
 
   PerfThreadActivity* Thread(int tid);
+  bool IsOfOverwrittenRing(const PerfRecord& record) const;
+  bool IsInRing(const PerfRecord& record) const;
   void AddTimes(const PerfRecord& record);
   void AddLoss(const PerfRecord& record, uint64_t lost);
   void AddSample(const PerfRecord& record);
@@ -139,7 +157,9 @@ class PerfActivity {
   uint64_t records_ = 0;
   uint64_t samples_ = 0;
   uint64_t lost_records_ = 0;
+  uint64_t side_band_lost_ = 0;
   uint64_t left_out_ = 0;
+  bool overwrites_ = false;
   bool has_sched_switch_ = false;
   bool has_returns_ = false;
   std::vector<uint64_t> samples_of_;

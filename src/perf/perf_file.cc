@@ -364,6 +364,10 @@ void PerfFile::Impl::StoreFeature(uint32_t feature, std::string_view bytes) {
       whole = ParsePerfEventNames(bytes, &names);
       NameEvents(names);
       break;
+    case kPerfFeatureRecordedRings:
+      facts.rings = ParseRecordedRings(bytes);
+      whole = facts.rings.has_value();
+      break;
     default:
       break;
   }

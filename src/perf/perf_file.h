@@ -6,12 +6,14 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "base/file_system.h"
 #include "model/perf_event.h"
 #include "perf/perf_record.h"
+#include "perf/recorded_rings.h"
 
 namespace hangscope {
 
@@ -58,6 +60,7 @@ struct PerfFileFacts {
   std::vector<std::string> warnings;
   std::string auxtrace_info;                                   // the record's body; empty: none
   std::vector<std::pair<std::string, std::string>> build_ids;  // path, bytes
+  std::optional<RecordedRings> rings;                          // of a file that hangscope wrote
 };
 
 // One thread. Memory is bounded, however long the file is: it is read through a window.

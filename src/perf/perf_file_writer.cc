@@ -155,10 +155,19 @@ std::string RecordTrailer(const perf_event_attr& attr, TimeNs time, int cpu, uin
   return bytes;
 }
 
-std::string LostRecord(const std::vector<PerfEvent>& events, uint64_t lost, TimeNs time, int cpu) {
-  if (lost == 0 || events.empty() || events.front().ids.empty()) return {};
-  const uint64_t id = events.front().ids.front();
-  const std::string trailer = RecordTrailer(events.front().attr, time, cpu, id);
+// As of the first event whose ring is of that kind: who reads takes the loss for that ring's.
+const PerfEvent* EventOfLoss(const std::vector<PerfEvent>& events, bool overwrites) {
+  const auto found = std::find_if(events.begin(), events.end(), [&](const PerfEvent& event) {
+    return (event.attr.write_backward != 0) == overwrites && !event.ids.empty();
+  });
+  if (found != events.end()) return &*found;
+  return events.empty() || events.front().ids.empty() ? nullptr : &events.front();
+}
+
+std::string LostRecord(const PerfEvent* event, uint64_t lost, TimeNs time, int cpu) {
+  if (lost == 0 || event == nullptr) return {};
+  const uint64_t id = event->ids.front();
+  const std::string trailer = RecordTrailer(event->attr, time, cpu, id);
   perf_event_header header{};
   header.type = PERF_RECORD_LOST;
   header.size = static_cast<uint16_t>(sizeof header + 16 + trailer.size());
@@ -225,10 +234,12 @@ void WriteAux(const AuxRing& ring, uint32_t index, Writer* out) {
 void WriteData(const CpuCapture& capture, PerfHeader* header, Writer* out) {
   header->records.offset = out->at();
   out->Append(capture.side_band);
-  out->Append(LostRecord(capture.events, capture.side_band_lost, capture.time, -1));
+  out->Append(
+      LostRecord(EventOfLoss(capture.events, false), capture.side_band_lost, capture.time, -1));
   for (const PerfRing& ring : capture.rings) {
     out->Append(ring.records);
-    out->Append(LostRecord(capture.events, ring.lost_records, ring.taken, ring.cpu));
+    out->Append(
+        LostRecord(EventOfLoss(capture.events, true), ring.lost_records, ring.taken, ring.cpu));
   }
   for (size_t i = 0; i < capture.aux.size(); ++i)
     WriteAux(capture.aux[i], static_cast<uint32_t>(i), out);
@@ -269,7 +280,8 @@ PerfFileOrigin ThisMachine() {
 }
 
 Result<uint64_t> WritePerfFile(FileSystem& files, const std::string& path,
-                               const CpuCapture& capture, const PerfFileOrigin& origin) {
+                               const CpuCapture& capture, const PerfFileOrigin& origin,
+                               const RecordedRings* rings) {
   if (Status status = files.Remove(path); !status.ok()) return status;
   auto file = files.Open(path, FileSystem::Mode::kRecordedNew);
   if (!file.ok()) return file.status();
@@ -285,7 +297,8 @@ Result<uint64_t> WritePerfFile(FileSystem& files, const std::string& path,
                  {kPerfFeatureArchitecture, TextFeature(origin.architecture)},
                  {kPerfFeatureCpus, CpusFeature(origin)},
                  {kPerfFeatureCommand, CommandFeature(origin.command)},
-                 {kPerfFeatureEventDescription, EventsFeature(capture.events)}},
+                 {kPerfFeatureEventDescription, EventsFeature(capture.events)},
+                 {kPerfFeatureRecordedRings, rings == nullptr ? "" : RecordedRingsText(*rings)}},
                 &header, &out);
   out.PutAt(0, {reinterpret_cast<const char*>(&header), sizeof header});
   if (!out.status().ok()) return out.status();

@@ -16,6 +16,7 @@
 #include "base/file_system.h"
 #include "base/status.h"
 #include "cpu/cpu_recorder.h"
+#include "perf/recorded_rings.h"
 
 namespace hangscope {
 
@@ -35,9 +36,10 @@ PerfFileOrigin ThisMachine();
 // Writes `path` anew; the folder must exist. What the rings say is lost becomes PERF_RECORD_LOST
 // records at their ends. Hardware traces come last; perf reads them where the side band has their
 // PERF_RECORD_AUXTRACE_INFO, which whoever records them knows. Needs no memory that grows with the
-// capture. Returns the file's size in bytes.
+// capture. `rings`: what it is to say of them; null: nothing. Returns the file's size in bytes.
 Result<uint64_t> WritePerfFile(FileSystem& files, const std::string& path,
-                               const CpuCapture& capture, const PerfFileOrigin& origin);
+                               const CpuCapture& capture, const PerfFileOrigin& origin,
+                               const RecordedRings* rings = nullptr);
 
 }  // namespace hangscope
 

@@ -37,6 +37,7 @@ std::string FileLine(const PerfScene& scene, TimeNs wall) {
   json["records"] = scene.activity->records();
   json["samples"] = scene.activity->samples();
   json["lost_records"] = scene.activity->lost_records();
+  json["lost_side_band_records"] = scene.activity->side_band_lost();
   json["left_out_records"] = scene.activity->left_out();
   json["events"] = Json::array();
   for (size_t i = 0; i < scene.file->events().size(); ++i)
@@ -51,6 +52,7 @@ std::string FileLine(const PerfScene& scene, TimeNs wall) {
 std::string WindowLine(const PerfScene& scene, TimeNs wall) {
   Json json = Typed("window", scene, wall);
   json.update(WindowObject(*scene.window));
+  json["ends_with"] = scene.to_trigger ? "trigger" : "newest record";
   return JsonLine(json);
 }
 

@@ -193,7 +193,7 @@ PerfRecordParser::PerfRecordParser(const std::vector<PerfEvent>& events) : event
   // Of several events with one id the first has it.
   std::stable_sort(event_of_id_.begin(), event_of_id_.end(),
                    [](const EventOfId& a, const EventOfId& b) { return a.id < b.id; });
-  if (events.size() < 2) return;
+  if (events.empty()) return;
   id_of_sample_ = IdOfSample(events.front().attr);
   id_of_other_ = IdOfTrailer(events.front().attr);
 }
@@ -244,12 +244,16 @@ bool PerfRecordParser::ParseSampleAt(const Places& places, PerfRecord* record) {
 
 // Where the id is depends on the event, which only the id tells: so all events of a file have it at
 // the same place, and one that has it elsewhere is not found there.
-size_t PerfRecordParser::EventOf(uint32_t type, std::string_view body) const {
+uint64_t PerfRecordParser::IdOf(uint32_t type, std::string_view body) const {
   const bool is_sample = type == PERF_RECORD_SAMPLE;
   const auto& word = is_sample ? id_of_sample_ : id_of_other_;
   const size_t words = body.size() / kWord;
   if (!word || (is_sample ? words <= *word : words < *word)) return 0;
-  const uint64_t id = WordAt(body, is_sample ? *word : words - *word);
+  return WordAt(body, is_sample ? *word : words - *word);
+}
+
+size_t PerfRecordParser::EventOf(uint64_t id) const {
+  if (events_.size() < 2) return 0;
   // Halves of what is left, without a branch that would be guessed wrong every other time.
   const EventOfId* at = event_of_id_.data();
   size_t left = event_of_id_.size();
@@ -273,7 +277,8 @@ bool PerfRecordParser::Parse(std::string_view bytes, PerfRecord* record) const {
   if (header.type >= kPerfToolRecordsBegin) return true;
   if (size % kWord != 0) return false;
   if (events_.empty()) return header.type != PERF_RECORD_SAMPLE;
-  record->event = EventOf(header.type, record->body);
+  record->id = IdOf(header.type, record->body);
+  record->event = EventOf(record->id);
   const perf_event_attr& attr = events_[record->event].attr;
   if (header.type != PERF_RECORD_SAMPLE) return ParseTrailer(attr, record);
   const Places& places = places_[record->event];

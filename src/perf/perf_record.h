@@ -20,6 +20,7 @@ struct PerfRecord {
   uint32_t type = 0;  // PERF_RECORD_*
   uint16_t misc = 0;
   size_t event = 0;  // of the events; the first where the record does not say
+  uint64_t id = 0;   // of PerfEvent::ids
   TimeNs time = -1;  // of the event's clock
   int pid = -1;      // who ran when it was recorded: not always the one that it is about
   int tid = -1;
@@ -67,7 +68,8 @@ class PerfRecordParser {
 
   static Places PlacesOf(const perf_event_attr& attr);
   static bool ParseSampleAt(const Places& places, PerfRecord* record);
-  size_t EventOf(uint32_t type, std::string_view body) const;
+  uint64_t IdOf(uint32_t type, std::string_view body) const;
+  size_t EventOf(uint64_t id) const;
 
   const std::vector<PerfEvent>& events_;
   std::vector<Places> places_;          // of each of them

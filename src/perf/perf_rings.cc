@@ -8,11 +8,6 @@ namespace {
 
 constexpr size_t kMostRuns = 1'000'000;  // the newest are what a window is about
 
-bool IsWriteBackward(const std::vector<PerfEvent>& events) {
-  return std::any_of(events.begin(), events.end(),
-                     [](const PerfEvent& event) { return event.attr.write_backward != 0; });
-}
-
 bool ReportsSwitches(const std::vector<PerfEvent>& events) {
   return std::any_of(events.begin(), events.end(), [](const PerfEvent& event) {
     return event.attr.context_switch != 0 || event.name == "sched:sched_switch";
@@ -33,29 +28,53 @@ void PerfRingsReader::Finish(const PerfActivity& activity, TimeNs until) {
   newest_ = std::max(newest_, until);
   traces_.Finish(until);
   input_.rings = traces_.Histories(activity.whole_machine());
-  if (aux().empty()) AddEventRings(activity);
+  overwrites_ = activity.overwrites();
+  if (aux().empty() || file_.facts().rings) AddEventRings(activity);
   AddRuns(activity);
   for (const auto& [tid, thread] : activity.threads()) {
     if (!thread.name.empty()) input_.task_names.emplace_back(tid, thread.name);
   }
 }
 
-// One span each: what is missing inside is told by LOST records. A ring that is written backwards
-// had more before, as far as anybody knows.
+// One span: what is missing inside is told by LOST records. What was in the ring before it was
+// overwritten, where the file says so, or may have been, where it is written backwards. `told`:
+// what hangscope's own file says of it; null: nothing.
+RingHistory PerfRingsReader::EventHistoryOf(int number, const PerfCpuActivity& cpu,
+                                            const RecordedRing* told) const {
+  RingHistory history;
+  history.ring = {number < 0 ? RingKind::kStream : RingKind::kCpu, std::max(number, 0), "events"};
+  history.recorded_until = newest_;
+  TimeSpan time = {cpu.held.from, cpu.held.to};
+  bool had_more = overwrites_;
+  if (told != nullptr) {
+    history.recorded_until = std::max(told->until, newest_);
+    history.recording_since = told->recording_since;
+    time = {told->complete_since, std::max(told->complete_since, cpu.held.to)};
+    had_more = told->complete_since > told->recording_since;
+  }
+  const uint64_t before = had_more ? 1 : 0;
+  history.head = before + cpu.held.bytes;
+  if (time.from >= 0) history.held.push_back({time, before, history.head, {}});
+  for (const PerfCpuActivity::Loss& loss : cpu.losses) {
+    history.losses.push_back(
+        {loss.time, GapReason::kNoRoom, loss.records, AmountUnit::kRecords, {}});
+  }
+  return history;
+}
+
 void PerfRingsReader::AddEventRings(const PerfActivity& activity) {
-  const uint64_t before = IsWriteBackward(file_.events()) ? 1 : 0;
-  for (const auto& [number, cpu] : activity.cpus()) {
-    if (cpu.last < 0) continue;
-    RingHistory history;
-    history.ring = {number < 0 ? RingKind::kStream : RingKind::kCpu, std::max(number, 0), "events"};
-    history.head = before + cpu.bytes;
-    history.recorded_until = newest_;
-    history.held.push_back({{cpu.first, cpu.last}, before, before + cpu.bytes, {}});
-    for (const PerfCpuActivity::Loss& loss : cpu.losses) {
-      history.losses.push_back(
-          {loss.time, GapReason::kNoRoom, loss.records, AmountUnit::kRecords, {}});
-    }
-    input_.rings.push_back(std::move(history));
+  std::map<int, PerfCpuActivity> cpus = activity.cpus();
+  std::map<int, const RecordedRing*> told;
+  if (file_.facts().rings) {
+    for (const RecordedRing& ring : file_.facts().rings->rings) told[ring.cpu] = &ring;
+  }
+  // Nothing is left of some.
+  for (const auto& [number, ring] : told) cpus.try_emplace(number);
+  for (const auto& [number, cpu] : cpus) {
+    const auto ring = told.find(number);
+    if (cpu.held.records == 0 && cpu.losses.empty() && ring == told.end()) continue;
+    input_.rings.push_back(
+        EventHistoryOf(number, cpu, ring == told.end() ? nullptr : ring->second));
   }
 }
 
@@ -82,8 +101,7 @@ void PerfRingsReader::AddRuns(const PerfActivity& activity) {
   if (input_.runs.size() > kMostRuns)
     input_.runs.erase(input_.runs.begin(), input_.runs.end() - kMostRuns);
   else if (ReportsSwitches(file_.events()) && activity.more_switches() == 0 &&
-           activity.lost_records() == 0 && !IsWriteBackward(file_.events()) &&
-           activity.first() >= 0)
+           activity.lost_records() == 0 && !overwrites_ && activity.first() >= 0)
     input_.runs_known_since = activity.first();
   if (!switches.empty()) return;
   for (const PerfAuxRing& ring : aux()) {

@@ -25,16 +25,20 @@ class PerfRingsReader {
   void Finish(const PerfActivity& activity, TimeNs until);
 
   const std::vector<PerfAuxRing>& aux() const { return traces_.rings(); }
-  // Over the rings of traces, if there are any; else over those of events.
+  // Over the rings of traces, if there are any, and over those of events where there is none, or
+  // the file says how they were overwritten. docs/perf-data.md has the rules.
   const WindowInput& input() const { return input_; }
 
  private:
   void AddEventRings(const PerfActivity& activity);
+  RingHistory EventHistoryOf(int number, const PerfCpuActivity& cpu,
+                             const RecordedRing* told) const;
   void AddRuns(const PerfActivity& activity);
 
   const PerfFile& file_;
   TraceRingsReader traces_;
   TimeNs newest_ = -1;
+  bool overwrites_ = false;
   WindowInput input_;
 };
 

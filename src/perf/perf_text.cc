@@ -23,9 +23,10 @@ std::string AbsoluteTime(TimeNs time) {
   return fmt::format("{}.{:09}", time / kSecond, time % kSecond);
 }
 
-// How long before the window's end.
+// How long before the window's end; some records come while a snapshot is taken.
 std::string Before(TimeNs time, const PerfScene& scene) {
-  return fmt::format("-{:.6f}", Seconds(std::max<TimeNs>(0, scene.window->time.to - time)));
+  const TimeNs before = scene.window->time.to - time;
+  return fmt::format("{}{:.6f}", before >= 0 ? '-' : '+', Seconds(before >= 0 ? before : -before));
 }
 
 std::string ThreadName(int tid, const PerfScene& scene) {
@@ -115,6 +116,9 @@ class Screen {
                     events.empty() ? "" : " (" + events + ")", facts.pipe ? ", pipe form" : "",
                     facts.compressed ? ", compressed" : "",
                     FormatCount(scene_.activity->lost_records())));
+    if (scene_.activity->side_band_lost() > 0)
+      Add(fmt::format("{} names, forks and mappings lost: some threads may have wrong names",
+                      FormatCount(scene_.activity->side_band_lost())));
     std::string origin;
     for (const std::string* part : {&facts.host, &facts.release, &facts.architecture}) {
       if (!part->empty()) origin += (origin.empty() ? "" : ", ") + Printable(*part, 60);

@@ -95,7 +95,8 @@ Status AddTracks(FileSystem& files, Clock& clock, const ScopeSource& source,
   for (;;) {
     auto trace = OpenTraceSource(files, clock, request);
     if (!trace.ok()) return trace.status();
-    if (!*end) *end = (*trace)->head().time.to;
+    const TraceHead& head = (*trace)->head();
+    if (!*end) *end = head.window ? head.window->time.to : head.time.to;
     TrackReader reader(clock, limits, **trace, **end);
     auto in_time = reader.Read();
     if (!in_time.ok()) return in_time.status();

@@ -34,6 +34,38 @@ size_t BytesBefore(const PerfRing& ring, const PerfRecordParser& parser, TimeNs 
   return at;
 }
 
+// Since when `history` has all that its ring was given behind the offset `wanted_from`. What came
+// before was overwritten; it is there no more since the oldest record that is.
+TimeNs CompleteSince(const RingHistory& history, uint64_t wanted_from) {
+  const uint64_t held_from =
+      history.held.empty() ? history.head : history.held.front().begin_offset;
+  if (held_from <= wanted_from) return history.recording_since;
+  return history.held.empty() ? history.recorded_until : history.held.front().time.from;
+}
+
+// For the file that has what `window` wants of the rings.
+RecordedRings RecordedOf(const CpuCapture& capture, const WindowInput& input, const Window& window,
+                         const std::vector<RingMark>& last_marks, int process) {
+  RecordedRings recorded{window.time, window.policy, process, {}};
+  const bool all =
+      window.policy == WindowPolicy::kCoherent || window.policy == WindowPolicy::kEverything;
+  for (const PerfRing& ring : capture.rings) {
+    const auto history =
+        std::find_if(input.rings.begin(), input.rings.end(),
+                     [&](const RingHistory& each) { return each.ring == NameOfRing(ring); });
+    if (history == input.rings.end() || ring.cpu < 0) continue;
+    const RingMark* mark = window.policy == WindowPolicy::kSinceLast
+                               ? FindMark(last_marks, NameOfRing(ring))
+                               : nullptr;
+    const TimeNs until = std::max(ring.taken, ring.recording_since);
+    TimeNs complete =
+        std::max(CompleteSince(*history, mark == nullptr ? 0 : mark->head), ring.recording_since);
+    if (!all) complete = std::max(complete, window.time.from);
+    recorded.rings.push_back({ring.cpu, ring.recording_since, std::min(complete, until), until});
+  }
+  return recorded;
+}
+
 }  // namespace
 
 CpuRecording::CpuRecording(FileSystem& files, std::unique_ptr<CpuRecorder> recorder,
@@ -111,8 +143,10 @@ Status CpuRecording::Write(const std::string& folder, bool since_last,
   finder->AddStreams(folder, *manifest, captured_->time, &input);
   for (RingHistory& ring : others) input.rings.push_back(std::move(ring));
   Window window = finder->Find(input, captured_->time, since_last);
+  const RecordedRings rings =
+      RecordedOf(*captured_, input, window, finder->last_marks(), manifest->pid);
   Trim(finder->last_marks(), &window);
-  auto written = WritePerfFile(files_, folder + "/" + kCpuFileName, *captured_, origin_);
+  auto written = WritePerfFile(files_, folder + "/" + kCpuFileName, *captured_, origin_, &rings);
   if (!written.ok()) return written.status();
   manifest->cpu = Describe(*written);
   manifest->window = std::move(window);

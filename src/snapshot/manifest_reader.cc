@@ -10,6 +10,7 @@
 #include "base/json_text.h"
 #include "base/units.h"
 #include "base/utf8.h"
+#include "snapshot/cpu_recording.h"
 #include "snapshot/finding_reader.h"
 #include "snapshot/snapshots.h"
 
@@ -327,6 +328,13 @@ Result<SavedManifest> ReadManifest(FileSystem& files, const std::string& folder)
   if (json.is_object()) ReadMembers(json, &manifest);
   manifest.warning = TroubleOf(manifest);
   return manifest;
+}
+
+std::optional<SavedManifest> ManifestBeside(FileSystem& files, const std::string& cpu_file) {
+  if (NameOf(cpu_file) != kCpuFileName) return std::nullopt;
+  auto manifest = ReadManifest(files, FolderOf(cpu_file));
+  if (!manifest.ok() || manifest->format != kManifestFormat) return std::nullopt;
+  return std::move(*manifest);
 }
 
 nlohmann::ordered_json ReadVerdictMembers(FileSystem& files, const std::string& folder) {

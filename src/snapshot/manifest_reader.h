@@ -88,6 +88,9 @@ struct SavedManifest {
 // Fails where the file cannot be read, or is larger than any manifest.
 Result<SavedManifest> ReadManifest(FileSystem& files, const std::string& folder);
 
+// Of the snapshot whose CPUs' file this is; nothing where it is another file, or lies elsewhere.
+std::optional<SavedManifest> ManifestBeside(FileSystem& files, const std::string& cpu_file);
+
 // All members of the verdict, in the order of the file, those included that this hangscope does not
 // know. Empty: there is none.
 nlohmann::ordered_json ReadVerdictMembers(FileSystem& files, const std::string& folder);

@@ -14,7 +14,8 @@ namespace hangscope {
 namespace {
 
 constexpr TimeNs kLongestSilence = 365 * 86400 * kSecond;  // before a trigger that is believed
-constexpr uint64_t kMostSpanBytes = 64u << 20;             // decoded of one span: its newest
+constexpr TimeNs kLongestCopy = 600 * kSecond;  // of a snapshot's rings, after its trigger
+constexpr uint64_t kMostSpanBytes = 64u << 20;  // decoded of one span: its newest
 
 // "cs_etm" of an event "cs_etm/@sink/u".
 std::string TracerOf(const PerfFile& file) {
@@ -49,21 +50,15 @@ class WhyPerf {
       return true;
     });
     if (!status.ok()) return status;
-    // The clock is that of the records where it is hangscope's own file.
-    const TimeNs trigger = options_.trigger.value_or(-1);
-    to_trigger_ = trigger >= activity_.last() &&
-                  trigger - std::max<TimeNs>(activity_.last(), 0) < kLongestSilence;
-    const TimeNs end = to_trigger_ ? trigger : std::max<TimeNs>(activity_.last(), 0);
-    rings_.Finish(activity_, end);
-    WindowRequest request;
-    request.trigger = end;
-    window_ = FindWindow(rings_.input(), request);
-    analysis_ = AnalysePerf(activity_, {options_.stall, end, file_->facts().command});
+    LookForWindow();
+    analysis_ = AnalysePerf(activity_, {options_.stall, window_.time.to, file_->facts().command});
     DecodeTraces();
     return Part();
   }
 
  private:
+  bool IsTheirs(const TimeSpan& window) const;
+  void LookForWindow();
   void DecodeTraces();
   void DecodeSpan(InstructionTrace& decoder, size_t ring, size_t span);
   void CountBranches(size_t ring);
@@ -96,6 +91,39 @@ class WhyPerf {
   std::vector<PerfBranch> branches_;
   std::string warning_;
 };
+
+// Whether the records can be those of a snapshot that was asked for at the window's end: some came
+// before, and those that came later did while it was taken.
+bool WhyPerf::IsTheirs(const TimeSpan& window) const {
+  const TimeNs last = std::max<TimeNs>(activity_.last(), 0);
+  return window.to > 0 && window.to >= activity_.first() &&
+         window.to - std::min(last, window.to) < kLongestSilence &&
+         last - std::min(last, window.to) < kLongestCopy;
+}
+
+// The manifest's; else of what the file itself says of its rings; else of its records.
+void WhyPerf::LookForWindow() {
+  const auto& told = file_->facts().rings;
+  const bool by_manifest = options_.window && IsTheirs(options_.window->time);
+  const bool by_file = !by_manifest && told && IsTheirs(told->window);
+  to_trigger_ = by_manifest || by_file;
+  WindowRequest request;
+  request.trigger = by_manifest ? options_.window->time.to
+                    : by_file   ? told->window.to
+                                : std::max<TimeNs>(activity_.last(), 0);
+  rings_.Finish(activity_, request.trigger);
+  if (by_manifest) {
+    window_ = *options_.window;
+    return;
+  }
+  // Of others than the coherent one only the snapshot knew what was asked for.
+  if (by_file && told->policy != WindowPolicy::kCoherent) {
+    request.policy = WindowPolicy::kSinceLast;
+    request.last_trigger = told->window.from;
+  }
+  window_ = FindWindow(rings_.input(), request);
+  if (by_file) window_.policy = told->policy;
+}
 
 // The newest of the span's bytes that the file has in one piece.
 std::string WhyPerf::BytesOf(const PerfAuxRing& ring, const PerfAuxSpan& span) {

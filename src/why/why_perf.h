@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "base/file_system.h"
+#include "model/window.h"
 #include "perf/kernel_code.h"
 #include "why/why.h"
 
@@ -19,8 +20,8 @@ struct WhyPerfOptions {
   // a folder with the recorded programs, by name or path; empty: their own paths here
   std::string binaries;
   size_t branches = 0;  // the last ones of each trace to be told
-  // when the snapshot was asked for that the file is of, by the clock of its records
-  std::optional<TimeNs> trigger = {};
+  // of the snapshot that the file is part of, by the clock of its records
+  std::optional<Window> window = {};
   KernelPlaces kernel = {};  // for traces of its side
 };
 

@@ -40,7 +40,7 @@ class WhySnapshot {
     }
     if (HasDevice(files_, folder())) AddDevice();
     perf.path = Part(folder(), kCpuFileName);
-    perf.trigger = TriggerOf(files_, perf.path);
+    perf.window = WindowOf(files_, perf.path);
     if (files_.Exists(perf.path)) Add(LookAtPerf(files_, clock_, perf));
     if (parts_ == 0) return warning_;
     return std::move(report_);
@@ -139,12 +139,10 @@ class WhySnapshot {
 
 }  // namespace
 
-std::optional<TimeNs> TriggerOf(FileSystem& files, const std::string& recording) {
-  if (NameOf(recording) != kCpuFileName) return std::nullopt;
-  const auto manifest = ReadManifest(files, FolderOf(recording));
-  if (!manifest.ok() || !manifest->window) return std::nullopt;
-  const std::optional<TimeNs> trigger = manifest->window->to;
-  return trigger > 0 ? trigger : std::nullopt;
+std::optional<Window> WindowOf(FileSystem& files, const std::string& recording) {
+  const auto manifest = ManifestBeside(files, recording);
+  if (!manifest || !manifest->window || !manifest->window->has_times()) return std::nullopt;
+  return manifest->window->window;
 }
 
 Result<WhyReport> AskWhySnapshot(FileSystem& files, Clock& clock, const WhyOptions& options,

@@ -11,9 +11,9 @@
 
 namespace hangscope {
 
-// When the snapshot was asked for that `recording`, the CPUs' file in it, is part of: by the clock
-// of its records, as the manifest beside it says. Nothing where there is none, or for another file.
-std::optional<TimeNs> TriggerOf(FileSystem& files, const std::string& recording);
+// The window of the snapshot that `recording`, the CPUs' file in it, is part of, as the manifest
+// beside it says. Nothing where there is none, or for another file.
+std::optional<Window> WindowOf(FileSystem& files, const std::string& recording);
 
 // `options.source.target` is the folder; the path of `perf` is of no account. A part that cannot be
 // read is said; fails where none can.

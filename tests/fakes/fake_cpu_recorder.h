@@ -14,12 +14,13 @@
 namespace hangscope {
 
 // Two events as the kernel records them, switches and the begins of system calls, in rings of CPUs
-// that a test fills by saying what happened. Its rings are as large as they need to be, until
-// Overwrite.
+// that a test fills by saying what happened; and names in the side band. Its rings are as large as
+// they need to be, until Overwrite.
 class FakeCpus {
  public:
   static constexpr uint64_t kSwitchId = 101;
   static constexpr uint64_t kCallId = 102;
+  static constexpr uint64_t kSideBandId = 103;  // in rings that do not overwrite themselves
   static constexpr int kPid = 4711;
 
   FakeCpus() {
@@ -38,6 +39,15 @@ class FakeCpus {
                    "\tfield:long id;\toffset:8;\tsize:8;\tsigned:1;\n"
                    "\tfield:unsigned long args[6];\toffset:16;\tsize:48;\tsigned:0;\n",
                    "\"NR %ld (%lx)\", REC->id, REC->args[0]"));
+    for (PerfEvent& event : capture_.events) event.attr.write_backward = 1;
+    PerfEvent side_band = capture_.events.front();
+    side_band.name = "dummy:u";
+    side_band.system = side_band.format = "";
+    side_band.ids = {kSideBandId};
+    side_band.attr.type = PERF_TYPE_SOFTWARE;
+    side_band.attr.config = PERF_COUNT_SW_DUMMY;
+    side_band.attr.write_backward = 0;
+    capture_.events.push_back(side_band);
   }
 
   FakeCpus& Switch(int cpu, TimeNs time, int from, int to) {
@@ -62,8 +72,8 @@ class FakeCpus {
     AddNumbers(&body, {uint64_t(uint32_t(kPid)) | uint64_t(uint32_t(tid)) << 32});
     body += name;
     body.append(8 - name.size() % 8, '\0');
-    capture_.side_band +=
-        Header(PERF_RECORD_COMM, 0, body.size() + kTrailerBytes) + body + Trailer(0, time, tid);
+    capture_.side_band += Header(PERF_RECORD_COMM, 0, body.size() + kTrailerBytes) + body +
+                          Trailer(0, time, tid, kSideBandId);
     return *this;
   }
   FakeCpus& Lost(int cpu, uint64_t records) {
@@ -148,10 +158,10 @@ class FakeCpus {
     header.size = static_cast<uint16_t>(sizeof header + body_bytes);
     return {reinterpret_cast<const char*>(&header), sizeof header};
   }
-  static std::string Trailer(int cpu, TimeNs time, int tid) {
+  static std::string Trailer(int cpu, TimeNs time, int tid, uint64_t id = kSwitchId) {
     std::string bytes;
     AddNumbers(&bytes, {uint64_t(uint32_t(kPid)) | uint64_t(uint32_t(tid)) << 32,
-                        static_cast<uint64_t>(time), uint64_t(uint32_t(cpu)), kSwitchId});
+                        static_cast<uint64_t>(time), uint64_t(uint32_t(cpu)), id});
     return bytes;
   }
   FakeCpus& Record(int cpu, uint32_t type, uint16_t misc, const std::string& body, TimeNs time,

@@ -79,6 +79,12 @@ class PerfStory {
     image.records.push_back(
         PerfRecordOf(kPerfThreadMap, PerfWord(1) + PerfWord(~uint64_t{0}) + std::string(16, '\0')));
   }
+  // A mapping that somebody made up of a time before the recording.
+  void Mapped(TimeNs time, int cpu, int tid) {
+    image.records.push_back(PerfRecordOf(
+        PERF_RECORD_MMAP, PerfIds(tid, tid) + PerfWord(0x1000) + PerfWord(0x1000) + PerfWord(0) +
+                              PerfText("/bin/x") + Trailer(time, cpu, tid)));
+  }
   void Command(const std::vector<std::string>& words) {
     std::string& bytes = image.features[kPerfFeatureCommand];
     bytes = PerfBytes(static_cast<uint32_t>(words.size()));

@@ -10,6 +10,8 @@
 
 #include "fakes/fake_cpu_recorder.h"
 #include "fakes/fake_file_system.h"
+#include "perf/perf_file.h"
+#include "perf/perf_side_band.h"
 
 namespace hangscope {
 namespace {
@@ -97,6 +99,45 @@ TEST_F(PerfFileWriterTest, WhatWasLostIsInTheFile) {
   Write(cpus_.Switch(0, 1000, 1, 2).Lost(0, 7).Take(2000));
   EXPECT_NE(Script("--show-lost-events").find("PERF_RECORD_LOST lost 7"), std::string::npos)
       << Script("--show-lost-events");
+}
+
+// Of which it does not know what hangscope reads of them.
+TEST_F(PerfFileWriterTest, PerfPassesOverWhatTheFileSaysOfItsRings) {
+  NEED_PERF();
+  const CpuCapture capture = cpus_.Named(1, 4711, "server").Switch(0, 1000, 4711, 2).Take(2000);
+  RecordedRings rings;
+  rings.window = {1, 2000};
+  rings.process = 4711;
+  rings.rings = {{0, 1, 1, 2000}};
+  ASSERT_TRUE(WritePerfFile(PosixFileSystem(), Path(), capture, ThisMachine(), &rings).ok());
+  EXPECT_EQ(Count(Script(), "sched:sched_switch"), 1u) << Script();
+  EXPECT_EQ(Count(Script(), "server  4711"), 1u) << Script();
+  const std::string dump = Said("perf report -D -i " + Path());
+  EXPECT_EQ(Count(dump, "rror"), 0u) << dump;
+  auto file = PerfFile::Open(PosixFileSystem(), Path());
+  ASSERT_TRUE(file.ok()) << file.status().message();
+  ASSERT_TRUE((*file)->facts().rings);
+  EXPECT_EQ((*file)->facts().rings->process, 4711);
+  EXPECT_EQ((*file)->facts().rings->rings.at(0).until, 2000);
+}
+
+// Whose the loss is is told by the event that it is said to be of.
+TEST_F(PerfFileWriterTest, LossesAreOfAnEventWhoseRingLostThem) {
+  CpuCapture capture = cpus_.Switch(0, 1000, 1, 2).Lost(0, 7).Take(2000);
+  capture.side_band_lost = 5;
+  Write(capture);
+  auto file = PerfFile::Open(PosixFileSystem(), Path());
+  ASSERT_TRUE(file.ok()) << file.status().message();
+  std::vector<std::pair<uint64_t, uint64_t>> told;  // of which event, how many
+  ASSERT_TRUE((*file)
+                  ->ForEach([&](const PerfRecord& record) {
+                    if (const auto lost = ParsePerfLost(record))
+                      told.emplace_back(record.id, *lost);
+                    return true;
+                  })
+                  .ok());
+  EXPECT_EQ(told, (std::vector<std::pair<uint64_t, uint64_t>>{{FakeCpus::kSideBandId, 5},
+                                                              {FakeCpus::kSwitchId, 7}}));
 }
 
 // tracefs may be unreadable; perf refuses a file with a tracepoint that it knows nothing of.

@@ -13,6 +13,7 @@
 #include "fakes/fake_file_system.h"
 #include "fakes/perf_story.h"
 #include "perf/perf_file.h"
+#include "perf/recorded_rings.h"
 
 namespace hangscope {
 namespace {
@@ -32,7 +33,7 @@ class WhyPerfTest : public ::testing::Test {
     WhyPerfOptions options;
     options.path = "perf.data";
     options.json = json;
-    options.trigger = trigger_;
+    options.window = window_;
     auto report = AskWhyPerf(files_, clock_, options);
     EXPECT_TRUE(report.ok()) << report.status().message();
     return report.value_or({});
@@ -54,13 +55,25 @@ class WhyPerfTest : public ::testing::Test {
     ADD_FAILURE() << "no thread " << tid;
     return {};
   }
+  nlohmann::json WindowObject() { return Objects("window").at(0); }
+  void Declare(TimeSpan time) {
+    window_.emplace();
+    window_->time = time;
+  }
+  // What hangscope's own file says of its rings.
+  void Say(const RecordedRings& rings) {
+    story_.image.features[kPerfFeatureRecordedRings] = RecordedRingsText(rings);
+  }
+  void Overwrite() {
+    for (PerfEvent& event : story_.image.events) event.attr.write_backward = 1;
+  }
   // Time goes on, on another CPU.
   void UntilSecond(int second) { story_.Switch(second * kSecond, 1, 0, kRunnable, 99); }
 
   FakeClock clock_;
   FakeFileSystem files_;
   PerfStory story_;
-  std::optional<TimeNs> trigger_;
+  std::optional<Window> window_;  // of the manifest beside the file
 };
 
 TEST_F(WhyPerfTest, TellsWhatEachThreadDoesAtTheEnd) {
@@ -104,14 +117,37 @@ TEST_F(WhyPerfTest, JudgesFromTheTriggerWhereThatIsKnown) {
   story_.Switch(kSecond + 10, 0, 7, kSleeps, 0);
   EXPECT_THAT(Ask().text, AllOf(HasSubstr("no hang found"),
                                 HasSubstr("up to the newest record, at 1.000000010")));
-  trigger_ = 5 * kSecond;
+  Declare({kSecond, 5 * kSecond});
   EXPECT_THAT(Ask().text,
               AllOf(HasSubstr("all 1 threads are blocked, the last since 4.0 s"),
                     HasSubstr("up to the trigger, at 5.000000000"), HasSubstr("-4.000000")));
-  trigger_ = kSecond;  // before the newest record
-  EXPECT_THAT(Ask().text, HasSubstr("up to the newest record"));
-  trigger_ = INT64_MAX;
-  EXPECT_THAT(Ask().text, HasSubstr("up to the newest record"));
+  for (const TimeNs other :
+       {TimeNs{0}, TimeNs{-1}, kSecond - 1, 400 * 86400 * kSecond, INT64_MAX}) {
+    Declare({0, other});
+    EXPECT_THAT(Ask().text, HasSubstr("up to the newest record")) << other;
+  }
+}
+
+// While the rings are copied, records come that are newer than the trigger.
+TEST_F(WhyPerfTest, TakesTheWindowOfTheSnapshotWithItsGapsAndRings) {
+  Overwrite();
+  story_.Switch(1 * kSecond, 0, 0, kRunnable, 7);
+  story_.Switch(5 * kSecond, 1, 0, kRunnable, 8);
+  story_.Switch(9 * kSecond, 0, 7, kSleeps, 0);
+  Declare({3 * kSecond + 7, 8 * kSecond + 1});
+  window_->policy = WindowPolicy::kLastTime;
+  window_->rings.resize(1);
+  window_->rings[0].ring = {RingKind::kStream, 0, "stdout"};
+  window_->gaps = {{0, {}, {4 * kSecond, 5 * kSecond}, GapReason::kBlind}};
+  const auto window = WindowObject();
+  EXPECT_EQ(window["from_ns"], 3 * kSecond + 7);
+  EXPECT_EQ(window["to_ns"], 8 * kSecond + 1);
+  EXPECT_EQ(window["policy"], "last time");
+  EXPECT_EQ(window["ends_with"], "trigger");
+  EXPECT_EQ(window["gaps"].size(), 1u);
+  EXPECT_THAT(Ask().text,
+              AllOf(HasSubstr("window: 5.000000 s up to the trigger, at 8.000000001, last time"),
+                    HasSubstr("1 gap,"), HasSubstr("-7.000000 to +1.000000 s")));
 }
 
 TEST_F(WhyPerfTest, LetsNobodyRunWhereSomebodyElseDoes) {
@@ -236,9 +272,88 @@ TEST_F(WhyPerfTest, TellsTheWindowOverTheEventsOfAllCpus) {
     EXPECT_EQ(task["continuous"], task["thread"] == 7) << task.dump();
 }
 
+// The side band is kept from the start on, and some of it is made up of what was before.
+TEST_F(WhyPerfTest, LetsNoNameForkOrMappingBeginTheWindow) {
+  story_.Mapped(1 * kSecond, 0, 7);
+  story_.Fork(2 * kSecond, 1, 8, 7);
+  story_.Exit(3 * kSecond, 0, 9);
+  story_.Switch(80 * kSecond, 0, 0, kRunnable, 7);
+  story_.Switch(81 * kSecond, 1, 0, kRunnable, 8);
+  story_.Exit(82 * kSecond, 1, 10);
+  EXPECT_EQ(WindowObject()["from_ns"], 80 * kSecond);
+  EXPECT_EQ(WindowObject()["to_ns"], 82 * kSecond);
+  EXPECT_EQ(WindowObject()["ends_with"], "newest record");
+  Overwrite();
+  EXPECT_EQ(WindowObject()["from_ns"], 81 * kSecond);
+}
+
+// What another event's ring kept is from the start on.
+TEST_F(WhyPerfTest, CountsOnlyWhatIsInRingsThatOverwriteThemselves) {
+  Overwrite();
+  story_.image.events[2].attr.write_backward = 0;
+  for (int i = 1; i < 5; ++i) story_.Call(i * kSecond, 0, 7, kFutex);
+  story_.Switch(6 * kSecond, 0, 7, kSleeps, 0);
+  story_.Switch(7 * kSecond, 0, 0, kRunnable, 7);
+  EXPECT_EQ(WindowObject()["from_ns"], 6 * kSecond);
+}
+
+// A copy of cpu.perf.data, away from its manifest.
+TEST_F(WhyPerfTest, TellsTheWindowThatHangscopesOwnFileNotes) {
+  Overwrite();
+  story_.Switch(3 * kSecond, 0, 0, kRunnable, 7);
+  story_.Switch(4 * kSecond, 1, 0, kRunnable, 8);
+  story_.Switch(8 * kSecond, 1, 8, kSleeps, 0);  // while it was copied
+  RecordedRings rings;
+  rings.window = {4 * kSecond, 7 * kSecond};
+  rings.rings = {{0, 1 * kSecond, 1 * kSecond, 7 * kSecond},
+                 {1, 1 * kSecond, 4 * kSecond, 8 * kSecond}};
+  Say(rings);
+  auto window = WindowObject();
+  EXPECT_EQ(window["from_ns"], 4 * kSecond) << "CPU 1 was overwritten";
+  EXPECT_EQ(window["to_ns"], 7 * kSecond);
+  EXPECT_EQ(window["limited_by"]["number"], 1);
+  EXPECT_EQ(window["ends_with"], "trigger");
+  // Nothing was overwritten: the recording began before the first record.
+  rings.rings[1].complete_since = 1 * kSecond;
+  Say(rings);
+  window = WindowObject();
+  EXPECT_EQ(window["from_ns"], 1 * kSecond);
+  EXPECT_TRUE(window["from_the_start"]);
+  // Of a CPU that lost all while it was read there is no record.
+  rings.rings.push_back({2, 1 * kSecond, 6 * kSecond, 6 * kSecond});
+  Say(rings);
+  window = WindowObject();
+  EXPECT_EQ(window["from_ns"], 6 * kSecond);
+  EXPECT_EQ(window["limited_by"]["number"], 2);
+  // As asked for, with gaps.
+  rings.policy = WindowPolicy::kLastTime;
+  rings.window.from = 2 * kSecond;
+  Say(rings);
+  window = WindowObject();
+  EXPECT_EQ(window["from_ns"], 2 * kSecond);
+  EXPECT_EQ(window["policy"], "last time");
+  ASSERT_EQ(window["gaps"].size(), 1u) << window.dump();
+  EXPECT_EQ(window["gaps"][0]["ring"]["number"], 2);
+  EXPECT_EQ(window["gaps"][0]["to_ns"], 6 * kSecond);
+}
+
+TEST_F(WhyPerfTest, BelievesNoNoteOfRingsThatCannotBe) {
+  Overwrite();
+  story_.Switch(3 * kSecond, 0, 0, kRunnable, 7);
+  RecordedRings rings;
+  rings.window = {1, 4 * kSecond};
+  rings.rings = {{0, 5, 3, 4 * kSecond}};
+  const std::string texts[] = {RecordedRingsText(rings), "", "{", "[]", std::string(200, '[')};
+  for (const std::string& text : texts) {
+    story_.image.features[kPerfFeatureRecordedRings] = text;
+    EXPECT_EQ(WindowObject()["ends_with"], "newest record") << text;
+    EXPECT_THAT(Ask().text, HasSubstr("part 224, is damaged")) << text;
+  }
+}
+
 // Rings that overwrite may have lost anything before what they have.
 TEST_F(WhyPerfTest, BeginsTheWindowWhereEachOverwriteRingHasData) {
-  for (PerfEvent& event : story_.image.events) event.attr.write_backward = 1;
+  Overwrite();
   story_.Switch(1 * kSecond, 0, 0, kRunnable, 7);
   story_.Switch(2 * kSecond, 1, 0, kRunnable, 8);
   story_.Switch(3 * kSecond, 0, 7, kSleeps, 0);

@@ -113,20 +113,29 @@ TEST_F(WhySnapshot, SaysThatANewerHangscopeWroteIt) {
   EXPECT_THAT(lines, HasSubstr("is of version 3"));
 }
 
-TEST_F(WhySnapshot, LooksAtItsCpuRingsFromTheTriggerOn) {
+TEST_F(WhySnapshot, LooksAtItsCpuRingsInTheWindowOfItsManifest) {
   WriteVerdict(State::kSilent);
   Write("cpu.perf.data", Cpus());
   const std::string recording = options.source.target + "/cpu.perf.data";
-  EXPECT_EQ(TriggerOf(files, recording), std::nullopt);
-  Write("manifest.json", R"({"verdict": {"hang": true}, "window": {"to_ns": 6000000000}})");
-  EXPECT_EQ(TriggerOf(files, recording), 6 * kSecond);
-  EXPECT_EQ(TriggerOf(files, options.source.target + "/other.data"), std::nullopt);
+  EXPECT_FALSE(WindowOf(files, recording));
+  Write("manifest.json", R"({"format": "hangscope-snapshot", "verdict": {"hang": true},
+      "window": {"from_ns": 1900000000, "to_ns": 6000000000, "policy": "last time",
+                 "rings": [{"kind": "CPU", "number": 0, "what": "events"}],
+                 "gaps": [{"ring": {"kind": "CPU", "number": 0, "what": "events"},
+                           "from_ns": 1900000000, "to_ns": 1950000000, "why": "overwritten"}]}})");
+  ASSERT_TRUE(WindowOf(files, recording));
+  EXPECT_EQ(WindowOf(files, recording)->time, (TimeSpan{1'900'000'000, 6 * kSecond}));
+  EXPECT_FALSE(WindowOf(files, options.source.target + "/other.data"));
   EXPECT_THAT(Ask()->text, AllOf(HasSubstr("all 1 threads are blocked, the last since 4.0 s"),
-                                 HasSubstr("up to the trigger")));
-  for (const char* broken : {"", "[]", R"({"window": 3})", R"({"window": {"to_ns": "x"}})",
-                             R"({"window": {"to_ns": -4}})"}) {
+                                 HasSubstr("window: 4.100000 s up to the trigger"),
+                                 HasSubstr("1 gap,"), HasSubstr("overwritten")));
+  for (const char* broken :
+       {"", "[]", R"({"format": "hangscope-snapshot", "window": 3})",
+        R"({"format": "hangscope-snapshot", "window": {"from_ns": 1, "to_ns": "x"}})",
+        R"({"format": "hangscope-snapshot", "window": {"from_ns": 5, "to_ns": 4}})",
+        R"({"format": "other", "window": {"from_ns": 1, "to_ns": 4}})"}) {
     Write("manifest.json", broken);
-    EXPECT_EQ(TriggerOf(files, recording), std::nullopt) << broken;
+    EXPECT_FALSE(WindowOf(files, recording)) << broken;
   }
 }
 
