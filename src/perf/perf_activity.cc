@@ -14,6 +14,7 @@ namespace {
 constexpr size_t kMostThreads = 200'000;
 constexpr size_t kMostCpus = 16'384;  // Linux allows 8192
 constexpr size_t kMostSwitches = 4'000'000;
+constexpr size_t kMostIds = 1'000'000;
 constexpr size_t kMostLosses = 1000;   // told one by one of a CPU
 constexpr size_t kMostRawBytes = 512;  // kept of a thread's newest sample
 
@@ -85,6 +86,7 @@ void PerfActivity::Add(const PerfRecord& record) {
   }
   if (record.type >= kPerfToolRecordsBegin) return;
   if (const auto lost = ParsePerfLost(record)) AddLoss(record, *lost);
+  if (const auto lost = ParsePerfLostInAll(record)) AddTo(&totals_[CpuOfId(record.id)], *lost);
   AddTimes(record);
   if (record.type == PERF_RECORD_SAMPLE)
     AddSample(record);
@@ -134,18 +136,67 @@ void PerfActivity::AddTimes(const PerfRecord& record) {
 
 void PerfActivity::AddLoss(const PerfRecord& record, uint64_t lost) {
   if (overwrites_ && !IsOfOverwrittenRing(record)) return AddTo(&side_band_lost_, lost);
+  if (record.type == PERF_RECORD_LOST) AddTo(&told_losses_[record.cpu], lost);
   AddTo(&lost_records_, lost);
-  if (cpus_.size() == kMostCpus && cpus_.count(record.cpu) == 0) return;
-  PerfCpuActivity& cpu = cpus_[record.cpu];
-  cpu.cpu = record.cpu;
+  AddLoss(record.cpu, record.time, lost);
+}
+
+void PerfActivity::AddLoss(int number, TimeNs time, uint64_t lost) {
+  if (cpus_.size() == kMostCpus && cpus_.count(number) == 0) return;
+  PerfCpuActivity& cpu = cpus_[number];
+  cpu.cpu = number;
   AddTo(&cpu.lost_records, lost);
-  const TimeNs until = std::max(record.time, cpu.last);
+  const TimeNs until = std::max(time, cpu.last);
   if (cpu.losses.size() < kMostLosses) {
     cpu.losses.push_back({{cpu.last < 0 ? until : std::min(cpu.last, until), until}, lost});
     return;
   }
   cpu.losses.back().time.to = std::max(cpu.losses.back().time.to, until);
   AddTo(&cpu.losses.back().records, lost);
+}
+
+int PerfActivity::CpuOfId(uint64_t id) const {
+  const auto known = cpu_of_id_.find(id);
+  return known == cpu_of_id_.end() ? -1 : known->second;
+}
+
+// Each id is an event's on one CPU, where rings are the CPUs'.
+void PerfActivity::NoteId(const PerfRecord& record) {
+  if (record.id == 0 || record.cpu < 0) return;
+  RecentId& recent = recent_ids_[record.id % recent_ids_.size()];
+  if (recent.id == record.id && recent.cpu == record.cpu) return;
+  recent = {record.id, record.cpu};
+  const auto known = cpu_of_id_.find(record.id);
+  if (known == cpu_of_id_.end() && cpu_of_id_.size() < kMostIds)
+    cpu_of_id_.emplace(record.id, record.cpu);
+  else if (known != cpu_of_id_.end() && known->second != record.cpu)
+    known->second = -1;
+}
+
+// perf tells at the end how much each event lost, ever (Linux 6.0 and newer): LOST records told of
+// it already, but for what was lost behind the last record that found room.
+void PerfActivity::Finish() {
+  uint64_t total = 0, told = 0;
+  for (const auto& [cpu, lost] : totals_) AddTo(&total, lost);
+  for (const auto& [cpu, lost] : told_losses_) AddTo(&told, lost);
+  uint64_t left = total - std::min(total, told);
+  AddTo(&lost_records_, left);
+  for (const auto& [number, lost] : totals_) {
+    const uint64_t more = std::min(left, lost - std::min(lost, told_losses_[number]));
+    if (number < 0 || more == 0) continue;
+    AddLoss(number, last_, more);
+    left -= more;
+  }
+  if (left > 0) AddLossOfUnknownCpu(left);
+}
+
+// Of a single ring it is that one's; else perhaps any's.
+void PerfActivity::AddLossOfUnknownCpu(uint64_t lost) {
+  std::vector<int> rings;
+  for (const auto& [number, cpu] : cpus_) {
+    if (cpu.held.records > 0) rings.push_back(number);
+  }
+  for (const int number : rings) AddLoss(number, last_, rings.size() == 1 ? lost : 0);
 }
 
 void PerfActivity::Switch(int tid, const PerfRecord& record, bool out, int64_t state,
@@ -201,6 +252,7 @@ void PerfActivity::AddEntered(const PerfRecord& record, const EventKind& kind) {
 
 void PerfActivity::AddSample(const PerfRecord& record) {
   ++samples_;
+  NoteId(record);
   if (record.event >= kinds_.size()) return;
   ++samples_of_[record.event];
   PerfThreadActivity* thread = Thread(record.tid);

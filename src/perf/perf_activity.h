@@ -99,6 +99,8 @@ class PerfActivity {
   // `events` must outlive it.
   explicit PerfActivity(const std::vector<PerfEvent>& events);
   void Add(const PerfRecord& record);
+  // To be called once, after all records.
+  void Finish();
 
   const std::unordered_map<int, PerfThreadActivity>& threads() const { return threads_; }
   const std::map<int, PerfCpuActivity>& cpus() const { return cpus_; }
@@ -109,6 +111,7 @@ class PerfActivity {
   uint64_t samples() const { return samples_; }
   // Some event's ring overwrites itself: then only what is in such rings counts as held.
   bool overwrites() const { return overwrites_; }
+  // Each once, though perf tells of most twice.
   uint64_t lost_records() const { return lost_records_; }
   // Names, forks and mappings, where rings of events overwrite themselves.
   uint64_t side_band_lost() const { return side_band_lost_; }
@@ -141,6 +144,10 @@ class PerfActivity {
   bool IsInRing(const PerfRecord& record) const;
   void AddTimes(const PerfRecord& record);
   void AddLoss(const PerfRecord& record, uint64_t lost);
+  void AddLoss(int cpu, TimeNs time, uint64_t lost);
+  void AddLossOfUnknownCpu(uint64_t lost);
+  void NoteId(const PerfRecord& record);
+  int CpuOfId(uint64_t id) const;  // -1: not known
   void AddSample(const PerfRecord& record);
   void AddSchedSwitch(const PerfRecord& record, const TracepointFormat& format);
   void AddEntered(const PerfRecord& record, const EventKind& kind);
@@ -158,6 +165,14 @@ class PerfActivity {
   uint64_t samples_ = 0;
   uint64_t lost_records_ = 0;
   uint64_t side_band_lost_ = 0;
+  std::map<int, uint64_t> told_losses_;  // by CPU: of LOST records
+  std::map<int, uint64_t> totals_;       // by CPU: what perf says at the end
+  struct RecentId {
+    uint64_t id = 0;
+    int cpu = -1;
+  };
+  std::array<RecentId, 1024> recent_ids_{};
+  std::unordered_map<uint64_t, int> cpu_of_id_;  // -1: of several
   uint64_t left_out_ = 0;
   bool overwrites_ = false;
   bool has_sched_switch_ = false;

@@ -153,7 +153,9 @@ std::string PerfJson(const PerfScene& scene, TimeNs wall) {
   std::string text = FileLine(scene, wall);
   text += WindowLine(scene, wall);
   text += SpanLines(scene, wall);
-  for (const auto& [number, cpu] : scene.activity->cpus()) text += CpuLine(cpu, scene, wall);
+  for (const auto& [number, cpu] : scene.activity->cpus()) {
+    if (number >= 0) text += CpuLine(cpu, scene, wall);
+  }
   for (const PerfThreadView& view : scene.analysis->threads) text += ThreadLine(view, scene, wall);
   for (const PerfBranch& branch : *scene.branches) {
     Json json = Typed("branch", scene, wall);

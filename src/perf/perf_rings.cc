@@ -56,8 +56,8 @@ RingHistory PerfRingsReader::EventHistoryOf(int number, const PerfCpuActivity& c
   history.head = before + cpu.held.bytes;
   if (time.from >= 0) history.held.push_back({time, before, history.head, {}});
   for (const PerfCpuActivity::Loss& loss : cpu.losses) {
-    history.losses.push_back(
-        {loss.time, GapReason::kNoRoom, loss.records, AmountUnit::kRecords, {}});
+    const AmountUnit unit = loss.records == 0 ? AmountUnit::kUnknown : AmountUnit::kRecords;
+    history.losses.push_back({loss.time, GapReason::kNoRoom, loss.records, unit, {}});
   }
   return history;
 }

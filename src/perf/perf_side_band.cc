@@ -46,6 +46,11 @@ std::optional<PerfMap> ParseMap(const PerfRecord& record) {
   return map;
 }
 
+bool IsLostSamples(const PerfRecord& record) {
+  constexpr uint16_t kFiltered = 1 << 15;  // PERF_RECORD_MISC_LOST_SAMPLES_BPF: left out by wish
+  return Is(record, PERF_RECORD_LOST_SAMPLES, 8) && (record.misc & kFiltered) == 0;
+}
+
 }  // namespace
 
 std::optional<PerfComm> ParsePerfComm(const PerfRecord& record) {
@@ -101,7 +106,12 @@ std::optional<PerfThread> ParsePerfTraceStart(const PerfRecord& record) {
 
 std::optional<uint64_t> ParsePerfLost(const PerfRecord& record) {
   if (Is(record, PERF_RECORD_LOST, 16)) return At<uint64_t>(record, 8);
-  if (Is(record, PERF_RECORD_LOST_SAMPLES, 8)) return At<uint64_t>(record, 0);
+  if (IsLostSamples(record) && record.time >= 0) return At<uint64_t>(record, 0);
+  return std::nullopt;
+}
+
+std::optional<uint64_t> ParsePerfLostInAll(const PerfRecord& record) {
+  if (IsLostSamples(record) && record.time < 0) return At<uint64_t>(record, 0);
   return std::nullopt;
 }
 

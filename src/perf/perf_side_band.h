@@ -64,8 +64,12 @@ struct PerfThread {  // PERF_RECORD_ITRACE_START: whom the tracer traces from no
 };
 std::optional<PerfThread> ParsePerfTraceStart(const PerfRecord& record);
 
-// PERF_RECORD_LOST, PERF_RECORD_LOST_SAMPLES: how many records the kernel had no room for.
+// PERF_RECORD_LOST, and PERF_RECORD_LOST_SAMPLES of the kernel's, which have a time: how many
+// records it had no room for since the one before.
 std::optional<uint64_t> ParsePerfLost(const PerfRecord& record);
+// PERF_RECORD_LOST_SAMPLES of perf's own, without a time: how many records of the event
+// PerfRecord::id were lost in all, as Linux 6.0 and newer counts them.
+std::optional<uint64_t> ParsePerfLostInAll(const PerfRecord& record);
 
 }  // namespace hangscope
 

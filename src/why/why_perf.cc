@@ -50,6 +50,7 @@ class WhyPerf {
       return true;
     });
     if (!status.ok()) return status;
+    activity_.Finish();
     LookForWindow();
     analysis_ = AnalysePerf(activity_, {options_.stall, window_.time.to, file_->facts().command});
     DecodeTraces();

@@ -61,6 +61,12 @@ class PerfStory {
     image.records.push_back(
         PerfRecordOf(PERF_RECORD_LOST, PerfWord(1) + PerfWord(records) + Trailer(time, cpu, 5)));
   }
+  // What perf tells at the end of an event on one CPU.
+  void LostInAll(uint64_t id, uint64_t records, uint16_t misc = 0) {
+    image.records.push_back(PerfRecordOf(
+        PERF_RECORD_LOST_SAMPLES,
+        PerfWord(records) + PerfIds(0, 0) + PerfWord(0) + PerfWord(0) + PerfWord(id), misc));
+  }
   void Comm(int tid, const std::string& name) {
     image.records.push_back(
         PerfRecordOf(PERF_RECORD_COMM, PerfIds(tid, tid) + PerfText(name) + std::string(32, '\0')));

@@ -337,7 +337,17 @@ TEST_F(PerfSideBandTest, TellsSwitchesTracesAndLosses) {
   ASSERT_TRUE(start);
   EXPECT_EQ(start->tid, 6);
   EXPECT_EQ(ParsePerfLost(Record(PERF_RECORD_LOST, PerfWord(1) + PerfWord(17))), 17u);
-  EXPECT_EQ(ParsePerfLost(Record(PERF_RECORD_LOST_SAMPLES, PerfWord(18))), 18u);
+  PerfRecord total = Record(PERF_RECORD_LOST_SAMPLES, PerfWord(18));
+  total.time = -1;
+  EXPECT_EQ(ParsePerfLostInAll(total), 18u) << "perf's own, of no time";
+  EXPECT_FALSE(ParsePerfLost(total));
+  PerfRecord at_a_time = total;
+  at_a_time.time = 7;
+  EXPECT_EQ(ParsePerfLost(at_a_time), 18u) << "the kernel's";
+  EXPECT_FALSE(ParsePerfLostInAll(at_a_time));
+  PerfRecord filtered = total;
+  filtered.misc = 1 << 15;
+  EXPECT_FALSE(ParsePerfLostInAll(filtered)) << "left out by a filter";
 }
 
 // The trailer makes a body longer than it should be, so it is left away here.
@@ -363,9 +373,10 @@ TEST_F(PerfSideBandTest, TakesNoBodyThatIsTooShortOrOfAnotherType) {
       EXPECT_EQ(ParsePerfTraceStart(*record).has_value(),
                 type == PERF_RECORD_ITRACE_START && size >= 8)
           << where;
-      EXPECT_EQ(ParsePerfLost(*record).has_value(),
-                (type == PERF_RECORD_LOST && size >= 16) ||
-                    (type == PERF_RECORD_LOST_SAMPLES && size >= 8))
+      EXPECT_EQ(ParsePerfLost(*record).has_value(), type == PERF_RECORD_LOST && size >= 16)
+          << where;
+      EXPECT_EQ(ParsePerfLostInAll(*record).has_value(),
+                type == PERF_RECORD_LOST_SAMPLES && size >= 8)
           << where;
     }
   }

@@ -221,6 +221,50 @@ TEST_F(WhyPerfTest, FindsWhomNoSignalWouldWake) {
                                  Not(HasSubstr("task6 6 sleeps in the kernel for"))));
 }
 
+TEST_F(WhyPerfTest, CountsEachLossOnceThoughPerfTellsOfItAgainAtTheEnd) {
+  story_.Switch(1 * kSecond, 0, 0, kRunnable, 7);
+  story_.Call(1 * kSecond, 1, 8, kFutex);
+  story_.Lost(2 * kSecond, 0, 30);
+  story_.Switch(3 * kSecond, 0, 7, kSleeps, 0);
+  story_.Call(4 * kSecond, 1, 8, kFutex);
+  story_.LostInAll(1, 30);
+  EXPECT_EQ(Objects("perf_file").at(0)["lost_records"], 30);
+  EXPECT_EQ(WindowObject()["gaps"].size(), 1u);
+  story_.LostInAll(3, 12);           // behind the last record that found room, on CPU 1
+  story_.LostInAll(3, 99, 1 << 15);  // left out by a filter
+  EXPECT_EQ(Objects("perf_file").at(0)["lost_records"], 42);
+  const auto gaps = WindowObject()["gaps"];
+  ASSERT_EQ(gaps.size(), 2u) << gaps.dump();
+  EXPECT_EQ(gaps[0]["lost_records"], 30);
+  EXPECT_EQ(gaps[0]["ring"]["number"], 0);
+  EXPECT_EQ(gaps[1]["lost_records"], 12);
+  EXPECT_EQ(gaps[1]["ring"]["number"], 1);
+  EXPECT_EQ(gaps[1]["from_ns"], 4 * kSecond);
+  std::vector<int> cpus;
+  for (const auto& cpu : Objects("cpu")) cpus.push_back(cpu["cpu"]);
+  EXPECT_THAT(cpus, testing::ElementsAre(0, 1));
+}
+
+// An event that no sample is of: on which CPU it was lost is not known.
+TEST_F(WhyPerfTest, LetsEachRingHaveLostWhatIsOfAnUnknownCpu) {
+  story_.Switch(1 * kSecond, 0, 0, kRunnable, 7);
+  story_.Switch(2 * kSecond, 1, 0, kRunnable, 8);
+  story_.LostInAll(2, 5);
+  EXPECT_EQ(Objects("perf_file").at(0)["lost_records"], 5);
+  const auto gaps = WindowObject()["gaps"];
+  ASSERT_EQ(gaps.size(), 2u) << gaps.dump();
+  for (const auto& gap : gaps) EXPECT_TRUE(gap["lost_records"].is_null());
+}
+
+TEST_F(WhyPerfTest, BearsLossesThatCannotBe) {
+  story_.Switch(1 * kSecond, 0, 0, kRunnable, 7);
+  for (int i = 0; i < 3; ++i) {
+    story_.Lost((2 + i) * kSecond, 0, ~uint64_t{0} - 5);
+    story_.LostInAll(1, ~uint64_t{0});
+  }
+  EXPECT_EQ(Objects("perf_file").at(0)["lost_records"], ~uint64_t{0});
+}
+
 TEST_F(WhyPerfTest, LeavesSleepersAlone) {
   story_.Switch(kSecond, 0, 7, kSleeps, 0);
   story_.Switch(kSecond, 0, 8, kSleeps, 7);
