@@ -199,14 +199,18 @@ void PerfActivity::AddLossOfUnknownCpu(uint64_t lost) {
   for (const int number : rings) AddLoss(number, last_, rings.size() == 1 ? lost : 0);
 }
 
-void PerfActivity::Switch(int tid, const PerfRecord& record, bool out, int64_t state,
-                          bool preempted) {
-  PerfThreadActivity* thread = Thread(tid);
-  if (thread == nullptr || record.time < 0) return;
+void PerfActivity::NoteSwitch(int tid, const PerfRecord& record, bool out) {
   if (switches_.size() < kMostSwitches)
     switches_.push_back({record.time, record.cpu, tid, out});
   else
     ++more_switches_;
+}
+
+void PerfActivity::Switch(int tid, const PerfRecord& record, bool out, int64_t state,
+                          bool preempted) {
+  PerfThreadActivity* thread = Thread(tid);
+  if (thread == nullptr || record.time < 0) return;
+  NoteSwitch(tid, record, out);
   if (!out) {
     Take(&thread->came, record);
     Take(&thread->ran, record);
@@ -293,12 +297,24 @@ void PerfActivity::Name(int tid, int pid, std::string_view name, bool is_own_rec
   if (!name.empty() && (is_own_record || thread->name.empty())) thread->name = name;
 }
 
+// Where there is sched_switch, it says the same and why; these come a little later. But of some
+// processes it says only who leaves, and whose record it is comes to the CPU behind one that is not
+// recorded.
+void PerfActivity::AddSwitchRecord(const PerfRecord& record, const PerfSwitch& change) {
+  if (has_sched_switch_) {
+    if (!change.out && !whole_machine_ && record.time >= 0 && record.tid > 0)
+      NoteSwitch(record.tid, record, false);
+    return;
+  }
+  Switch(record.tid, record, change.out, -1, change.preempted);
+  if (change.other_tid > 0 && change.out) Switch(change.other_tid, record, false, -1, false);
+}
+
 void PerfActivity::AddSideBand(const PerfRecord& record) {
   if (const auto comm = ParsePerfComm(record)) Name(comm->tid, comm->pid, comm->name, true);
-  // Where there is sched_switch, it says the same and why; these come a little later.
-  if (const auto change = has_sched_switch_ ? std::nullopt : ParsePerfSwitch(record)) {
-    Switch(record.tid, record, change->out, -1, change->preempted);
-    if (change->other_tid > 0 && change->out) Switch(change->other_tid, record, false, -1, false);
+  if (const auto change = ParsePerfSwitch(record)) {
+    AddSwitchRecord(record, *change);
+    return;
   }
   const auto task = ParsePerfTask(record);
   if (!task) return;

@@ -13,6 +13,7 @@
 
 #include "perf/perf_file.h"
 #include "perf/perf_record.h"
+#include "perf/perf_side_band.h"
 
 namespace hangscope {
 
@@ -152,6 +153,8 @@ class PerfActivity {
   void AddSchedSwitch(const PerfRecord& record, const TracepointFormat& format);
   void AddEntered(const PerfRecord& record, const EventKind& kind);
   void AddSideBand(const PerfRecord& record);
+  void AddSwitchRecord(const PerfRecord& record, const PerfSwitch& change);
+  void NoteSwitch(int tid, const PerfRecord& record, bool out);
   void Switch(int tid, const PerfRecord& record, bool out, int64_t state, bool preempted);
   void Name(int tid, int pid, std::string_view name, bool is_own_record);
 

@@ -43,6 +43,7 @@ RingHistory PerfRingsReader::EventHistoryOf(int number, const PerfCpuActivity& c
                                             const RecordedRing* told) const {
   RingHistory history;
   history.ring = {number < 0 ? RingKind::kStream : RingKind::kCpu, std::max(number, 0), "events"};
+  history.of_unknown_cpus = number < 0;
   history.recorded_until = newest_;
   TimeSpan time = {cpu.held.from, cpu.held.to};
   bool had_more = overwrites_;
@@ -78,26 +79,35 @@ void PerfRingsReader::AddEventRings(const PerfActivity& activity) {
   }
 }
 
-// By CPU: from coming to leaving. Of traces of some threads, only theirs.
+bool PerfRingsReader::IsWanted(int tid, const PerfActivity& activity) const {
+  if (activity.whole_machine()) return true;
+  if (!aux().empty()) return traces_.traced().count(tid) != 0;
+  const auto thread = activity.threads().find(tid);
+  return thread != activity.threads().end() && thread->second.records > 0;
+}
+
+// By CPU: from coming to leaving; where the records do not tell the CPU, by thread. Of traces of
+// some threads, only theirs; of others only those that were recorded: who else came, or left, when
+// they made way is of no account.
 void PerfRingsReader::AddRuns(const PerfActivity& activity) {
   std::vector<PerfSwitchAt> switches = activity.switches();
   std::stable_sort(switches.begin(), switches.end(),
                    [](const PerfSwitchAt& a, const PerfSwitchAt& b) { return a.time < b.time; });
-  const bool all = aux().empty() || activity.whole_machine();
-  std::map<int, PerfSwitchAt> running;
+  std::map<int64_t, PerfSwitchAt> running;  // by CPU; of none by thread, which is negative then
   const auto end = [&](const PerfSwitchAt& came, TimeNs time) {
-    if (all || traces_.traced().count(came.tid) != 0)
+    if (IsWanted(came.tid, activity))
       input_.runs.push_back({came.tid, came.cpu, {came.time, time}});
   };
   for (const PerfSwitchAt& change : switches) {
-    const auto now = running.find(change.cpu);
+    const int64_t where = change.cpu >= 0 ? change.cpu : -int64_t{change.tid};
+    const auto now = running.find(where);
     if (now != running.end() && (!change.out || now->second.tid == change.tid)) {
       end(now->second, change.time);
       running.erase(now);
     }
-    if (!change.out) running[change.cpu] = change;
+    if (!change.out) running[where] = change;
   }
-  for (const auto& [cpu, came] : running) end(came, newest_);
+  for (const auto& [where, came] : running) end(came, newest_);
   if (input_.runs.size() > kMostRuns)
     input_.runs.erase(input_.runs.begin(), input_.runs.end() - kMostRuns);
   else if (ReportsSwitches(file_.events()) && activity.more_switches() == 0 &&

@@ -33,6 +33,7 @@ class PerfRingsReader {
   void AddEventRings(const PerfActivity& activity);
   RingHistory EventHistoryOf(int number, const PerfCpuActivity& cpu,
                              const RecordedRing* told) const;
+  bool IsWanted(int tid, const PerfActivity& activity) const;
   void AddRuns(const PerfActivity& activity);
 
   const PerfFile& file_;

@@ -48,6 +48,7 @@ struct RingHistory {
   std::optional<size_t> sink;  // of WindowInput::sinks: where its data passes through
   // it records whoever runs; else only while a task in WindowInput::runs does
   bool always_on = true;
+  bool of_unknown_cpus = false;  // it records the runs whose CPU nobody told
 };
 
 // Where trace data waits before it gets into a ring: what is not drained yet is what an overwriting
@@ -67,7 +68,8 @@ struct SinkHistory {
 // A task ran there and then, as the scheduler's records or the program itself say.
 struct TaskRun {
   int64_t task = 0;
-  // RingName::number of the ring of kind kCpu (or kThread's task) that records it
+  // RingName::number of the ring of kind kCpu (or kThread's task) that records it; -1: it is not
+  // known
   int64_t cpu = 0;
   TimeSpan time;
 };

@@ -73,6 +73,8 @@ RunIndex::RunIndex(const WindowInput& input, TimeNs until) {
 }
 
 const std::vector<RunIndex::Run>* RunIndex::Find(const RingHistory& ring) const {
+  const bool has_runs = ring.ring.kind == RingKind::kThread || ring.ring.kind == RingKind::kCpu;
+  if (!has_runs) return nullptr;
   const auto& runs = ring.ring.kind == RingKind::kThread ? by_task_ : by_cpu_;
   const auto found = runs.find(ring.ring.number);
   return found == runs.end() ? nullptr : &found->second;

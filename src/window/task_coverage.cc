@@ -29,13 +29,17 @@ bool StrictlyInside(const std::vector<TimeSpan>& spans, TimeNs instant) {
   });
 }
 
+constexpr int64_t kUnknownCpu = -1;  // of TaskRun::cpu
+
 class TaskCoverer {
  public:
   TaskCoverer(const WindowInput& input, const std::vector<RingTimeline>& timelines, TimeSpan window)
       : input_(input), window_(window) {
     for (size_t i = 0; i < timelines.size(); ++i) {
       const RingName& ring = input.rings[i].ring;
-      (ring.kind == RingKind::kThread ? of_thread_ : of_cpu_)[ring.number].Add(timelines[i]);
+      if (input.rings[i].of_unknown_cpus) of_cpu_[kUnknownCpu].Add(timelines[i]);
+      if (ring.kind == RingKind::kThread) of_thread_[ring.number].Add(timelines[i]);
+      if (ring.kind == RingKind::kCpu) of_cpu_[ring.number].Add(timelines[i]);
     }
   }
 

@@ -61,6 +61,10 @@ class PerfStory {
     image.records.push_back(
         PerfRecordOf(PERF_RECORD_LOST, PerfWord(1) + PerfWord(records) + Trailer(time, cpu, 5)));
   }
+  // Without sched_switch's word.
+  void Comes(TimeNs time, int cpu, int tid) {
+    image.records.push_back(PerfRecordOf(PERF_RECORD_SWITCH, Trailer(time, cpu, tid)));
+  }
   // What perf tells at the end of an event on one CPU.
   void LostInAll(uint64_t id, uint64_t records, uint16_t misc = 0) {
     image.records.push_back(PerfRecordOf(
@@ -90,6 +94,12 @@ class PerfStory {
     image.records.push_back(PerfRecordOf(
         PERF_RECORD_MMAP, PerfIds(tid, tid) + PerfWord(0x1000) + PerfWord(0x1000) + PerfWord(0) +
                               PerfText("/bin/x") + Trailer(time, cpu, tid)));
+  }
+  // From now on as a ring of a thread has them.
+  void TellNoCpus() {
+    for (PerfEvent& event : image.events) event.attr.sample_type &= ~uint64_t{PERF_SAMPLE_CPU};
+    tells_cpus_ = false;
+    image.features[kPerfFeatureEventDescription] = image.EventNames();
   }
   void Command(const std::vector<std::string>& words) {
     std::string& bytes = image.features[kPerfFeatureCommand];
@@ -124,9 +134,10 @@ class PerfStory {
     name.resize(16);
     return name;
   }
-  static std::string Trailer(TimeNs time, int cpu, int tid) {
-    return PerfIds(tid, tid) + PerfBytes(time) + PerfBytes(cpu, 0) + PerfWord(1);
+  std::string Trailer(TimeNs time, int cpu, int tid) const {
+    return PerfIds(tid, tid) + PerfBytes(time) + CpuWord(cpu) + PerfWord(1);
   }
+  std::string CpuWord(int cpu) const { return tells_cpus_ ? PerfBytes(cpu, 0) : ""; }
   std::string TracingData() const {
     std::string sched = PerfTracingData("sched", {image.events[0].format, image.events[1].format});
     // A second system behind the first: the count, and the system before what follows them.
@@ -141,11 +152,12 @@ class PerfStory {
   }
   void Add(uint64_t event, TimeNs time, int cpu, int tid, std::string raw) {
     while ((raw.size() + 4) % 8 != 0) raw += '\0';
-    image.records.push_back(
-        PerfRecordOf(PERF_RECORD_SAMPLE, PerfWord(event) + PerfIds(tid, tid) + PerfBytes(time) +
-                                             PerfBytes(cpu, 0) +
-                                             PerfBytes(static_cast<uint32_t>(raw.size())) + raw));
+    image.records.push_back(PerfRecordOf(
+        PERF_RECORD_SAMPLE, PerfWord(event) + PerfIds(tid, tid) + PerfBytes(time) + CpuWord(cpu) +
+                                PerfBytes(static_cast<uint32_t>(raw.size())) + raw));
   }
+
+  bool tells_cpus_ = true;
 };
 
 }  // namespace hangscope

@@ -395,6 +395,36 @@ TEST_F(WhyPerfTest, BelievesNoNoteOfRingsThatCannotBe) {
   }
 }
 
+// In which order threads ran on which CPU nobody knows; who ran when, they tell.
+TEST_F(WhyPerfTest, FollowsThreadsWhoseRecordsDoNotTellTheCpu) {
+  story_.TellNoCpus();
+  story_.Switch(1 * kSecond, 0, 9, kRunnable, 7);
+  story_.Switch(1 * kSecond + 1, 1, 9, kRunnable, 8);
+  story_.Call(2 * kSecond, 0, 7, kFutex);
+  story_.Call(2 * kSecond, 1, 8, kFutex);
+  story_.Switch(3 * kSecond, 0, 7, kSleeps, 9);
+  story_.Switch(4 * kSecond, 1, 8, kSleeps, 9);
+  const auto window = WindowObject();
+  EXPECT_TRUE(window["gaps"].empty()) << window.dump();
+  ASSERT_EQ(window["threads"].size(), 3u) << window.dump();
+  for (const auto& thread : window["threads"]) EXPECT_TRUE(thread["continuous"]) << thread.dump();
+  EXPECT_EQ(window["threads"][0]["ran"][0]["to_ns"], 3 * kSecond);
+  EXPECT_EQ(window["threads"][1]["ran"][0]["to_ns"], 4 * kSecond);
+}
+
+// Of some processes only who leaves is told by sched_switch.
+TEST_F(WhyPerfTest, CountsThoseWhoWereRecordedAmongTheThreadsThatAreCovered) {
+  story_.Call(1 * kSecond, 0, 7, kFutex);
+  story_.Switch(2 * kSecond, 0, 7, kSleeps, 44);
+  story_.Comes(3 * kSecond, 0, 7);
+  story_.Call(4 * kSecond, 0, 7, kFutex);
+  story_.Switch(5 * kSecond, 0, 7, kSleeps, 45);
+  const auto threads = WindowObject()["threads"];
+  ASSERT_EQ(threads.size(), 1u) << threads.dump();
+  EXPECT_EQ(threads[0]["thread"], 7);
+  EXPECT_EQ(threads[0]["ran"][0]["from_ns"], 3 * kSecond);
+}
+
 // Rings that overwrite may have lost anything before what they have.
 TEST_F(WhyPerfTest, BeginsTheWindowWhereEachOverwriteRingHasData) {
   Overwrite();

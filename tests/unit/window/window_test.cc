@@ -223,6 +223,34 @@ TEST(Window, FindsARunOnACpuThatNoRingRecords) {
   EXPECT_EQ(Reported(window.tasks[0].ran), "0..70");
 }
 
+// A stream has a number, too.
+TEST(Window, LetsNoStreamStandInForTheCpuOfItsNumber) {
+  WindowInput input;
+  input.rings = {Cpu(0), Cpu(0)};
+  input.rings[1].ring = {RingKind::kStream, 0, "stdout"};
+  Hold(input.rings[0], 0, 40, 100);
+  Hold(input.rings[0], 60, 100, 100, 50);
+  Hold(input.rings[1], 0, 100, 100);
+  input.runs = {{7, 0, Between(30, 70)}};
+  const Window window = Find(input, WindowPolicy::kEverything);
+  ASSERT_EQ(window.tasks.size(), 1u);
+  EXPECT_FALSE(window.tasks[0].continuous);
+  EXPECT_EQ(Reported(window.tasks[0].breaks), "40..60");
+}
+
+TEST(Window, FollowsRunsWhoseCpuIsNotKnownInTheRingOfAll) {
+  WindowInput input;
+  input.rings = {Cpu(0)};
+  input.rings[0].ring = {RingKind::kStream, 0, "events"};
+  input.rings[0].of_unknown_cpus = true;
+  Hold(input.rings[0], 0, 100, 100);
+  input.runs = {{7, -1, Between(10, 70)}, {8, -1, Between(20, 60)}};
+  const Window window = Find(input);
+  ASSERT_EQ(window.tasks.size(), 2u);
+  EXPECT_TRUE(window.tasks[0].continuous);
+  EXPECT_TRUE(window.tasks[1].continuous);
+}
+
 TEST(Window, FollowsAThreadInItsOwnRing) {
   WindowInput input;
   input.rings = {Cpu(70), Cpu(71)};
