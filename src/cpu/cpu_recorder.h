@@ -27,8 +27,9 @@ struct CpuRecorderOptions {
 
 // All rings at one trigger.
 struct CpuCapture {
-  TimeNs time = 0;  // monotonic: when the first head was read
-  TimeNs took = 0;  // until the last ring was copied
+  TimeNs time = 0;             // monotonic: when the first head was read
+  TimeNs took = 0;             // until the last ring was copied
+  bool whole_machine = false;  // of every process
   std::vector<PerfEvent> events;
   std::vector<PerfRing> rings;
   std::vector<AuxRing> aux;

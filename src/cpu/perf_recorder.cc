@@ -516,6 +516,7 @@ void PerfRecorder::Tick() {
 Result<CpuCapture> PerfRecorder::Take() {
   CpuCapture capture;
   capture.time = clock_.Monotonic();
+  capture.whole_machine = whole_machine_;
   capture.rings.resize(rings_.size());
   for (size_t i = 0; i < rings_.size(); ++i) {
     PerfRing& ring = capture.rings[i];

@@ -64,13 +64,14 @@ std::string NameOf(const PerfThreadActivity& thread) {
                              : fmt::format("{} {}", Printable(thread.name), thread.tid);
 }
 
-// Which processes of a whole machine are of the command: those of its name, and those that they
-// made. perf itself stands before it.
+// Which processes of a whole machine are of the command: its own, or where that is not known those
+// of its name, and those that they made. perf itself stands before it.
 class Program {
  public:
-  Program(const PerfActivity& activity, const std::string& command) : activity_(activity) {
+  Program(const PerfActivity& activity, const PerfQuestion& question)
+      : activity_(activity), process_(question.process) {
     constexpr size_t kMostName = 15;  // that the kernel keeps
-    std::istringstream words(command);
+    std::istringstream words(question.command);
     for (std::string word; words >> word;) {
       const std::string name = word.substr(word.rfind('/') + 1).substr(0, kMostName);
       if (name != "perf") names_.insert(name);
@@ -81,9 +82,10 @@ class Program {
     constexpr int kMostParents = 64;
     int pid = thread.pid;
     for (int i = 0; i < kMostParents && pid > 0; ++i) {
+      if (pid == process_) return true;
       const auto process = activity_.threads().find(pid);
       if (process == activity_.threads().end()) return false;
-      if (names_.contains(process->second.name)) return true;
+      if (process_ == 0 && names_.contains(process->second.name)) return true;
       pid = process->second.parent;
     }
     return false;
@@ -91,6 +93,7 @@ class Program {
 
  private:
   const PerfActivity& activity_;
+  const int process_;
   std::set<std::string> names_;
 };
 
@@ -100,7 +103,7 @@ class Analyst {
       : activity_(activity),
         stall_(question.stall),
         end_(std::max(question.end, activity.last())),
-        program_(activity, question.command) {}
+        program_(activity, question) {}
 
   PerfAnalysis Analyse() {
     for (const auto& [tid, thread] : activity_.threads()) {
@@ -155,19 +158,20 @@ class Analyst {
     analysis_.findings.push_back(std::move(finding));
   }
 
-  // Nobody ran any more, though records could have come.
+  // Nobody of the program ran any more, though records could have come.
   void JudgeAll() {
     size_t blocked = 0;
     TimeNs newest = -1;
     for (const PerfThreadView& view : analysis_.threads) {
-      if (view.state == PerfThreadState::kEnded || view.since < 0) continue;
+      if (view.is_other || view.state == PerfThreadState::kEnded || view.since < 0) continue;
       if (view.state != PerfThreadState::kBlocked) return;
       ++blocked;
       newest = std::max(newest, view.since);
     }
     if (blocked == 0 || end_ - newest < stall_) return;
     PerfFinding finding;
-    finding.summary = fmt::format("all {} threads are blocked, the last since {}", blocked,
+    finding.summary = fmt::format("all {} threads{} are blocked, the last since {}", blocked,
+                                  activity_.whole_machine() ? " of the program" : "",
                                   FormatElapsed(end_ - newest));
     finding.doubts = {"whether somebody would have woken them, records do not tell"};
     analysis_.findings.push_back(std::move(finding));

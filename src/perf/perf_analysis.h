@@ -41,6 +41,7 @@ struct PerfQuestion {
   TimeNs stall = 0;     // what lasts so long is a hang
   TimeNs end = 0;       // when it was asked: the trigger; else the newest record
   std::string command;  // that was recorded, as the file has it
+  int process = 0;      // its own; 0: not known, and those of its name are taken for it
 };
 
 // `activity` must outlive the result.

@@ -231,8 +231,23 @@ void WriteAux(const AuxRing& ring, uint32_t index, Writer* out) {
   out->Append(ring.bytes);
 }
 
+// PERF_RECORD_THREAD_MAP of all processes: a number of entries, each a process, -1 for all, and
+// its name.
+std::string EverybodyRecord() {
+  constexpr size_t kNameBytes = 16;
+  perf_event_header header{};
+  header.type = kPerfThreadMap;
+  header.size = sizeof header + 2 * sizeof(uint64_t) + kNameBytes;
+  std::string bytes;
+  Add(&bytes, header);
+  Add(&bytes, uint64_t{1});
+  Add(&bytes, int64_t{-1});
+  return bytes + std::string(kNameBytes, '\0');
+}
+
 void WriteData(const CpuCapture& capture, PerfHeader* header, Writer* out) {
   header->records.offset = out->at();
+  if (capture.whole_machine) out->Append(EverybodyRecord());
   out->Append(capture.side_band);
   out->Append(
       LostRecord(EventOfLoss(capture.events, false), capture.side_band_lost, capture.time, -1));

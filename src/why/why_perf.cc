@@ -52,7 +52,9 @@ class WhyPerf {
     if (!status.ok()) return status;
     activity_.Finish();
     LookForWindow();
-    analysis_ = AnalysePerf(activity_, {options_.stall, window_.time.to, file_->facts().command});
+    const auto& rings = file_->facts().rings;
+    analysis_ = AnalysePerf(activity_, {options_.stall, window_.time.to, file_->facts().command,
+                                        rings ? rings->process : 0});
     DecodeTraces();
     return Part();
   }

@@ -102,9 +102,10 @@ TEST_F(PerfFileWriterTest, WhatWasLostIsInTheFile) {
 }
 
 // Of which it does not know what hangscope reads of them.
-TEST_F(PerfFileWriterTest, PerfPassesOverWhatTheFileSaysOfItsRings) {
+TEST_F(PerfFileWriterTest, PerfPassesOverWhatTheFileSaysOfItsRingsAndOfWhomItIs) {
   NEED_PERF();
-  const CpuCapture capture = cpus_.Named(1, 4711, "server").Switch(0, 1000, 4711, 2).Take(2000);
+  CpuCapture capture = cpus_.Named(1, 4711, "server").Switch(0, 1000, 4711, 2).Take(2000);
+  capture.whole_machine = true;
   RecordedRings rings;
   rings.window = {1, 2000};
   rings.process = 4711;
@@ -113,6 +114,7 @@ TEST_F(PerfFileWriterTest, PerfPassesOverWhatTheFileSaysOfItsRings) {
   EXPECT_EQ(Count(Script(), "sched:sched_switch"), 1u) << Script();
   EXPECT_EQ(Count(Script(), "server  4711"), 1u) << Script();
   const std::string dump = Said("perf report -D -i " + Path());
+  EXPECT_EQ(Count(dump, "PERF_RECORD_THREAD_MAP nr: 1"), 1u) << dump;
   EXPECT_EQ(Count(dump, "rror"), 0u) << dump;
   auto file = PerfFile::Open(PosixFileSystem(), Path());
   ASSERT_TRUE(file.ok()) << file.status().message();

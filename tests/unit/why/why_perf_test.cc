@@ -159,6 +159,37 @@ TEST_F(WhyPerfTest, LetsNobodyRunWhereSomebodyElseDoes) {
   EXPECT_EQ(ThreadObject(8)["state"], "running");
 }
 
+// Others of its name are not it.
+TEST_F(WhyPerfTest, FindsTheDeadlockOfTheProgramBesideAMachineThatGoesOn) {
+  story_.WholeMachine();
+  story_.Command({"server", "other"});
+  RecordedRings rings;
+  rings.window = {0, 8'500 * kMillisecond};
+  rings.process = 7;
+  Say(rings);
+  for (const int tid : {7, 8, 9, 10}) story_.Comm(tid, tid == 9 ? "job" : "other");
+  story_.Fork(kSecond, 0, 9, 7);
+  story_.Call(kSecond, 0, 7, kFutex);
+  story_.Switch(2 * kSecond, 0, 7, kSleeps, 9);
+  story_.Switch(3 * kSecond, 0, 9, kSleeps, 8);
+  story_.Switch(8 * kSecond, 0, 8, kRunnable, 10);
+  const std::string text = Ask().text;
+  EXPECT_THAT(text, StartsWith("perhaps a hang: all 2 threads of the program are blocked, the last "
+                               "since 5.5 s"));
+  EXPECT_LT(text.find("\n7 other"), text.find("\n8 other"));
+  EXPECT_LT(text.find("\n9 job"), text.find("\n10 other"));
+  story_.Wake(8 * kSecond, 0, 8, 9);
+  EXPECT_THAT(Ask().text, StartsWith("no hang found in the records"));
+}
+
+TEST_F(WhyPerfTest, SaysNothingOfAWholeMachineThatSleeps) {
+  story_.WholeMachine();
+  story_.Command({"perf", "record", "-a"});
+  story_.Switch(kSecond, 0, 7, kSleeps, 0);
+  story_.Fork(9 * kSecond, 1, 99, 98);
+  EXPECT_THAT(Ask().text, StartsWith("no hang found in the records"));
+}
+
 TEST_F(WhyPerfTest, ShowsTheProgramBeforeTheRestOfTheMachine) {
   story_.WholeMachine();
   story_.Command({"/usr/bin/perf", "record", "-a", "--", "/opt/bin/server"});
