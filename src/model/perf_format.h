@@ -85,6 +85,8 @@ enum PerfToolRecord : uint32_t {
   kPerfAuxtrace = 71,
   kPerfAuxtraceError = 72,
   kPerfThreadMap = 73,
+  kPerfStat = 76,  // of perf stat record
+  kPerfStatRound = 77,
   kPerfEventUpdate = 78,
   kPerfHeaderFeature = 80,
   kPerfCompressed = 81,

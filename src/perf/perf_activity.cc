@@ -59,6 +59,8 @@ PerfActivity::PerfActivity(const std::vector<PerfEvent>& events)
     if (event.attr.write_backward != 0) overwrites_ = true;
     kinds_.push_back(KindOf(event));
     if (kinds_.back().kind == Kind::kSwitch) has_sched_switch_ = true;
+    if (event.attr.context_switch != 0 || has_sched_switch_) reports_switches_ = true;
+    if (event.attr.type == PERF_TYPE_TRACEPOINT && !kinds_.back().format) lacks_formats_ = true;
     if (kinds_.back().kind == Kind::kLeave || kinds_.back().kind == Kind::kLeaveNamed)
       has_returns_ = true;
   }
@@ -79,11 +81,8 @@ PerfThreadActivity* PerfActivity::Thread(int tid) {
 
 void PerfActivity::Add(const PerfRecord& record) {
   ++records_;
-  if (record.type == kPerfThreadMap && record.body.size() >= 16) {
-    int64_t first;
-    std::memcpy(&first, record.body.data() + 8, sizeof first);
-    if (first == -1) whole_machine_ = true;
-  }
+  if (record.type == kPerfThreadMap) AddThreadMap(record.body);
+  if (record.type == kPerfStat || record.type == kPerfStatRound) counts_ = true;
   if (record.type >= kPerfToolRecordsBegin) return;
   if (const auto lost = ParsePerfLost(record)) AddLoss(record, *lost);
   if (const auto lost = ParsePerfLostInAll(record)) AddTo(&totals_[CpuOfId(record.id)], *lost);
@@ -92,6 +91,19 @@ void PerfActivity::Add(const PerfRecord& record) {
     AddSample(record);
   else
     AddSideBand(record);
+}
+
+// A number of entries: each a thread, -1 for everybody, and a name of 16 bytes.
+void PerfActivity::AddThreadMap(std::string_view body) {
+  constexpr size_t kEntryBytes = 24;
+  if (!body.empty()) body.remove_prefix(std::min<size_t>(body.size(), sizeof(uint64_t)));
+  for (; body.size() >= kEntryBytes; body.remove_prefix(kEntryBytes)) {
+    int64_t tid;
+    std::memcpy(&tid, body.data(), sizeof tid);
+    if (tid == -1) whole_machine_ = true;
+    if (tid > 0 && tid <= INT32_MAX && thread_map_.size() < kMostThreads)
+      thread_map_.push_back(static_cast<int>(tid));
+  }
 }
 
 bool PerfActivity::IsOfOverwrittenRing(const PerfRecord& record) const {

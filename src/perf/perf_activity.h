@@ -125,6 +125,14 @@ class PerfActivity {
   TimeNs first() const { return first_; }
   // It records every process, as its thread map says.
   bool whole_machine() const { return whole_machine_; }
+  // Whom perf was asked to record, but for a whole machine; bounded.
+  const std::vector<int>& thread_map() const { return thread_map_; }
+  // Who comes to a CPU and who leaves it would be in the records.
+  bool reports_switches() const { return reports_switches_; }
+  // Some tracepoint's fields are not known.
+  bool lacks_formats() const { return lacks_formats_; }
+  // perf stat record wrote it.
+  bool counts_only() const { return counts_ && samples_ == 0; }
   // It entered one and did not return, for certain: returns are recorded, or it left the CPU after
   // it had entered.
   bool IsInSystemCall(const PerfThreadActivity& thread) const;
@@ -152,6 +160,7 @@ class PerfActivity {
   void AddSample(const PerfRecord& record);
   void AddSchedSwitch(const PerfRecord& record, const TracepointFormat& format);
   void AddEntered(const PerfRecord& record, const EventKind& kind);
+  void AddThreadMap(std::string_view body);
   void AddSideBand(const PerfRecord& record);
   void AddSwitchRecord(const PerfRecord& record, const PerfSwitch& change);
   void NoteSwitch(int tid, const PerfRecord& record, bool out);
@@ -184,6 +193,10 @@ class PerfActivity {
   TimeNs first_ = -1;
   TimeNs last_ = -1;
   bool whole_machine_ = false;
+  bool reports_switches_ = false;
+  bool lacks_formats_ = false;
+  bool counts_ = false;
+  std::vector<int> thread_map_;
 };
 
 }  // namespace hangscope

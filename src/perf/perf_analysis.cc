@@ -97,12 +97,58 @@ class Program {
   std::set<std::string> names_;
 };
 
+// "10216 ab, 10217 a-to-b and 3 more threads".
+std::string NamesOf(const std::vector<int>& tids, const PerfActivity& activity) {
+  constexpr size_t kMostNamed = 4;
+  std::string text;
+  for (size_t i = 0; i < std::min(tids.size(), kMostNamed); ++i) {
+    const auto thread = activity.threads().find(tids[i]);
+    const std::string name =
+        thread == activity.threads().end() ? "" : Printable(thread->second.name);
+    text += fmt::format("{}{}{}{}", i == 0 ? "" : ", ", tids[i], name.empty() ? "" : " ", name);
+  }
+  if (tids.size() > kMostNamed) text += fmt::format(" and {} more", tids.size() - kMostNamed);
+  return text;
+}
+
+std::string NothingRecorded(const PerfActivity& activity) {
+  const std::vector<int>& asked = activity.thread_map();
+  if (activity.whole_machine() || asked.empty())
+    return "nothing was recorded: no sample and no switch is in the file";
+  const size_t count = asked.size();
+  if (!activity.reports_switches())
+    return fmt::format("nothing was recorded of {} thread{} ({})", count, count == 1 ? "" : "s",
+                       NamesOf(asked, activity));
+  return fmt::format(
+      "nothing was recorded of {} thread{} ({}): none of them ran; while they live, "
+      "'hangscope why PID' says what they wait for",
+      count, count == 1 ? "" : "s", NamesOf(asked, activity));
+}
+
+// Who stands still is known where it is known who comes and goes.
+std::string WhyNothingIsTold(const PerfActivity& activity, bool has_traces) {
+  const auto& cpus = activity.cpus();
+  if (activity.counts_only())
+    return "the file has the counters of perf stat record, which do not say what threads do";
+  const bool any = std::any_of(cpus.begin(), cpus.end(),
+                               [](const auto& cpu) { return cpu.second.held.records > 0; });
+  if (!any && !has_traces) return NothingRecorded(activity);
+  if (activity.reports_switches()) return {};
+  if (activity.lacks_formats())
+    return "the file does not say which fields its tracepoints have, as when its recorder was "
+           "killed: who ran and who waits cannot be read";
+  return "neither switches nor wake-ups were recorded, so who waits is not known; 'perf record -e "
+         "sched:sched_switch,sched:sched_wakeup,raw_syscalls:sys_enter,raw_syscalls:sys_exit' "
+         "records them";
+}
+
 class Analyst {
  public:
   Analyst(const PerfActivity& activity, const PerfQuestion& question)
       : activity_(activity),
         stall_(question.stall),
         end_(std::max(question.end, activity.last())),
+        has_traces_(question.has_traces),
         program_(activity, question) {}
 
   PerfAnalysis Analyse() {
@@ -124,6 +170,7 @@ class Analyst {
         analysis_.findings.begin(), analysis_.findings.end(),
         [](const PerfFinding& a, const PerfFinding& b) { return a.confidence > b.confidence; });
     if (analysis_.findings.size() > kMostFindings) analysis_.findings.resize(kMostFindings);
+    analysis_.cannot_tell = WhyNothingIsTold(activity_, has_traces_);
     return std::move(analysis_);
   }
 
@@ -180,6 +227,7 @@ class Analyst {
   const PerfActivity& activity_;
   const TimeNs stall_;
   const TimeNs end_;
+  const bool has_traces_;
   const Program program_;
   PerfAnalysis analysis_;
 };

@@ -35,13 +35,16 @@ struct PerfAnalysis {
   // first.
   std::vector<PerfThreadView> threads;
   std::vector<PerfFinding> findings;  // the worst first; bounded
+  // A sentence: why the records cannot say whether anybody hangs. Empty: they can.
+  std::string cannot_tell;
 };
 
 struct PerfQuestion {
-  TimeNs stall = 0;     // what lasts so long is a hang
-  TimeNs end = 0;       // when it was asked: the trigger; else the newest record
-  std::string command;  // that was recorded, as the file has it
-  int process = 0;      // its own; 0: not known, and those of its name are taken for it
+  TimeNs stall = 0;         // what lasts so long is a hang
+  TimeNs end = 0;           // when it was asked: the trigger; else the newest record
+  std::string command;      // that was recorded, as the file has it
+  int process = 0;          // its own; 0: not known, and those of its name are taken for it
+  bool has_traces = false;  // of hardware
 };
 
 // `activity` must outlive the result.

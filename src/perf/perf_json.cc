@@ -22,6 +22,7 @@ Json Typed(const char* type, const PerfScene& scene, TimeNs wall) {
 
 // Of the recorded clock; null: not known.
 Json Instant(TimeNs time) { return time < 0 ? Json() : Json(time); }
+Json Text(const std::string& text) { return text.empty() ? Json() : Json(text); }
 std::string Hex(uint64_t address) { return fmt::format("{:#x}", address); }
 
 std::string FileLine(const PerfScene& scene, TimeNs wall) {
@@ -44,6 +45,7 @@ std::string FileLine(const PerfScene& scene, TimeNs wall) {
     json["events"].push_back(
         {{"name", scene.file->events()[i].name}, {"samples", scene.activity->samples_of()[i]}});
   json["troubles"] = facts.warnings;
+  json["cannot_tell"] = Text(scene.analysis->cannot_tell);
   json["first_ns"] = Instant(scene.activity->first());
   json["last_ns"] = Instant(scene.activity->last());
   return JsonLine(json);
@@ -52,6 +54,7 @@ std::string FileLine(const PerfScene& scene, TimeNs wall) {
 std::string WindowLine(const PerfScene& scene, TimeNs wall) {
   Json json = Typed("window", scene, wall);
   json.update(WindowObject(*scene.window));
+  if (!scene.to_trigger && scene.activity->last() < 0) json["from_ns"] = json["to_ns"] = nullptr;
   json["ends_with"] = scene.to_trigger ? "trigger" : "newest record";
   return JsonLine(json);
 }

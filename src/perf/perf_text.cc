@@ -16,6 +16,7 @@ constexpr size_t kLeastLines = 3;  // of a table, however full the screen is
 constexpr size_t kMostGapLines = 4;
 constexpr size_t kMostTroubleLines = 4;
 constexpr size_t kMostLine = 120;
+constexpr size_t kMostSentence = 400;  // that says what to do
 constexpr size_t kMostName = 15;
 
 // As `perf script` prints it, to the nanosecond.
@@ -60,8 +61,8 @@ class Screen {
   }
 
  private:
-  void Add(const std::string& line) {
-    size_t end = std::min(line.size(), kMostLine);
+  void Add(const std::string& line, size_t most = kMostLine) {
+    size_t end = std::min(line.size(), most);
     // not within a character
     while (end < line.size() && (static_cast<uint8_t>(line[end]) & 0xc0) == 0x80) --end;
     text_ += line.substr(0, end) + (end < line.size() ? "...\n" : "\n");
@@ -78,7 +79,10 @@ class Screen {
                       ConfidenceName(finding.confidence)));
       for (const std::string& doubt : finding.doubts) Add("  doubt: " + doubt);
     }
-    if (findings.empty())
+    const std::string& cannot_tell = scene_.analysis->cannot_tell;
+    if (findings.empty() && !cannot_tell.empty())
+      Add("no verdict: " + cannot_tell, kMostSentence);
+    else if (findings.empty())
       Add("no hang found in the records");
     else if (findings.size() > 3)
       Add(fmt::format("and {} more: --json has all", findings.size() - 3));
@@ -86,6 +90,8 @@ class Screen {
 
   void WindowLine() {
     const Window& window = *scene_.window;
+    if (!scene_.to_trigger && scene_.activity->last() < 0)
+      return Add("window: none, since no record tells a time");
     size_t stale = 0;
     for (const RingCoverage& ring : window.rings) stale += ring.stale.size();
     std::string begin = window.from_the_start ? ", from the recording's start" : "";
@@ -342,7 +348,8 @@ std::string PerfText(const PerfScene& scene, size_t lines) { return Screen(scene
 
 Sightings ToldSightings(const PerfScene& scene) {
   Sightings told;
-  told.attached = true;
+  if (scene.analysis->findings.empty()) told.incomplete = scene.analysis->cannot_tell;
+  told.attached = told.incomplete.empty();
   for (const PerfThreadView& view : scene.analysis->threads) {
     if (view.state == PerfThreadState::kRunning && !view.is_other)
       told.moving.push_back(fmt::format("{} {}", view.thread->tid, view.thread->name));

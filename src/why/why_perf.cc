@@ -54,7 +54,7 @@ class WhyPerf {
     LookForWindow();
     const auto& rings = file_->facts().rings;
     analysis_ = AnalysePerf(activity_, {options_.stall, window_.time.to, file_->facts().command,
-                                        rings ? rings->process : 0});
+                                        rings ? rings->process : 0, !file_->aux().empty()});
     DecodeTraces();
     return Part();
   }
@@ -216,7 +216,10 @@ Result<WhyReport> AskWhyPerf(FileSystem& files, Clock& clock, const WhyPerfOptio
   if (!part.ok()) return part.status();
   Picture picture;
   picture.cpus = part->sightings;
-  const Verdict verdict = JudgeLook(clock, std::move(picture), part->begin);
+  picture.cpus.attached = true;  // there is nothing else to ask
+  Verdict verdict = JudgeLook(clock, std::move(picture), part->begin);
+  if (!part->sightings.incomplete.empty())
+    verdict.Lower(Confidence::kPossible, part->sightings.incomplete);
   const std::string first = options.json ? WhyVerdictLine(clock, verdict, *part) : "";
   return WhyReport{first + part->evidence, IsBad(verdict)};
 }

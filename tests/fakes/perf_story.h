@@ -85,15 +85,22 @@ class PerfStory {
         PerfRecordOf(PERF_RECORD_FORK, PerfIds(tid, parent) + PerfIds(tid, parent) +
                                            PerfBytes(time) + Trailer(time, cpu, parent)));
   }
-  void WholeMachine() {
-    image.records.push_back(
-        PerfRecordOf(kPerfThreadMap, PerfWord(1) + PerfWord(~uint64_t{0}) + std::string(16, '\0')));
+  void WholeMachine() { ThreadMap({-1}); }
+  // Whom perf was asked to record.
+  void ThreadMap(const std::vector<int64_t>& tids) {
+    std::string body = PerfWord(tids.size());
+    for (const int64_t tid : tids) body += PerfBytes(tid) + std::string(16, '\0');
+    image.records.push_back(PerfRecordOf(kPerfThreadMap, body));
   }
   // A mapping that somebody made up of a time before the recording.
   void Mapped(TimeNs time, int cpu, int tid) {
     image.records.push_back(PerfRecordOf(
         PERF_RECORD_MMAP, PerfIds(tid, tid) + PerfWord(0x1000) + PerfWord(0x1000) + PerfWord(0) +
                               PerfText("/bin/x") + Trailer(time, cpu, tid)));
+  }
+  void LeaveFormatsOut() {
+    for (PerfEvent& event : image.events) event.format.clear();
+    image.features.erase(kPerfFeatureTracingData);
   }
   // From now on as a ring of a thread has them.
   void TellNoCpus() {

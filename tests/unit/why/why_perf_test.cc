@@ -296,6 +296,48 @@ TEST_F(WhyPerfTest, BearsLossesThatCannotBe) {
   EXPECT_EQ(Objects("perf_file").at(0)["lost_records"], ~uint64_t{0});
 }
 
+TEST_F(WhyPerfTest, SaysThatNothingWasRecordedInPlaceOfThatNothingHangs) {
+  story_.ThreadMap({7, 8});
+  story_.Comm(7, "server");
+  EXPECT_THAT(Ask().text,
+              AllOf(StartsWith("no verdict: nothing was recorded of 2 threads (7 server, 8): none "
+                               "of them ran; while they live, 'hangscope why PID' says what they "
+                               "wait for\nwindow: none, since no record tells a time\n"),
+                    Not(HasSubstr("no hang")), Not(HasSubstr("trigger")), Not(HasSubstr("-0000"))));
+  EXPECT_TRUE(WindowObject()["to_ns"].is_null());
+  EXPECT_THAT(Objects("perf_file").at(0)["cannot_tell"].get<std::string>(),
+              StartsWith("nothing was recorded of 2 threads"));
+  const auto verdict = Objects("verdict").at(0);
+  EXPECT_EQ(verdict["state"], "silent");
+  EXPECT_EQ(verdict["confidence"], "possible");
+  EXPECT_THAT(verdict["doubts"].dump(), HasSubstr("nothing was recorded of 2 threads"));
+  story_.Fork(kSecond, 0, 9, 7);  // it lives, but no ring has anything
+  EXPECT_THAT(Ask().text, StartsWith("no verdict: nothing was recorded of 2 threads"));
+  story_.Auxtrace(3, 0, 50);
+  EXPECT_THAT(Ask().text, Not(HasSubstr("nothing was recorded"))) << "traces were";
+}
+
+TEST_F(WhyPerfTest, SaysWhyItCannotTellWhoWaits) {
+  story_.Call(kSecond, 0, 7, kFutex);
+  story_.Switch(2 * kSecond, 0, 7, kSleeps, 8);
+  EXPECT_THAT(Ask().text, StartsWith("no hang found in the records"));
+  EXPECT_TRUE(Objects("perf_file").at(0)["cannot_tell"].is_null());
+  PerfStory no_formats = story_;
+  story_.LeaveFormatsOut();
+  EXPECT_THAT(Ask().text, StartsWith("no verdict: the file does not say which fields its "
+                                     "tracepoints have, as when its recorder was killed"));
+  PerfStory only_calls;
+  for (PerfEvent& event : only_calls.image.events) event.attr.type = PERF_TYPE_SOFTWARE;
+  only_calls.LeaveFormatsOut();
+  only_calls.Call(kSecond, 0, 7, kFutex);
+  story_ = only_calls;
+  EXPECT_THAT(Ask().text,
+              AllOf(StartsWith("no verdict: neither switches nor wake-ups were recorded"),
+                    HasSubstr("raw_syscalls:sys_exit' records them\n")));
+  story_.image.records = {PerfRecordOf(kPerfStat, std::string(32, '\0'))};
+  EXPECT_THAT(Ask().text, StartsWith("no verdict: the file has the counters of perf stat record"));
+}
+
 TEST_F(WhyPerfTest, LeavesSleepersAlone) {
   story_.Switch(kSecond, 0, 7, kSleeps, 0);
   story_.Switch(kSecond, 0, 8, kSleeps, 7);
