@@ -4,6 +4,7 @@
 #include <sys/utsname.h>
 
 #include <algorithm>
+#include <map>
 
 #include "base/units.h"
 #include "base/utf8.h"
@@ -28,6 +29,19 @@ std::string AbsoluteTime(TimeNs time) {
 std::string Before(TimeNs time, const PerfScene& scene) {
   const TimeNs before = scene.window->time.to - time;
   return fmt::format("{}{:.6f}", before >= 0 ? '-' : '+', Seconds(before >= 0 ? before : -before));
+}
+
+// "3 no sync, 1 bad data".
+std::string DiscontinuitiesText(const TraceSummary& summary) {
+  std::map<DiscontinuityReason, uint64_t> counts = {{DiscontinuityReason::kNoSync, 0}};
+  for (const Discontinuity& gap : summary.discontinuities) ++counts[gap.reason];
+  std::string text;
+  for (const auto& [reason, count] : counts)
+    text +=
+        fmt::format("{}{} {}", text.empty() ? "" : ", ", count, DiscontinuityReasonName(reason));
+  if (summary.more_discontinuities > 0)
+    text += fmt::format(", {} more breaks", summary.more_discontinuities);
+  return text;
 }
 
 std::string ThreadName(int tid, const PerfScene& scene) {
@@ -172,6 +186,19 @@ class Screen {
     return nullptr;
   }
 
+  // As the window has it: of a snapshot it names the ring otherwise.
+  bool IsStale(const RingName& name, const PerfAuxSpan& span) const {
+    for (const RingCoverage& ring : scene_.window->rings) {
+      if (ring.ring.kind != name.kind || ring.ring.number != name.number ||
+          ring.ring.what == "events")
+        continue;
+      for (const StaleSpan& stale : ring.stale) {
+        if (stale.time.from <= span.time.to && span.time.to <= stale.time.to) return true;
+      }
+    }
+    return false;
+  }
+
   void SpanLine(size_t ring, size_t number) {
     const PerfAuxRing& of = (*scene_.aux)[ring];
     const PerfAuxSpan& span = of.spans[number];
@@ -186,17 +213,14 @@ class Screen {
       line += summary.instructions_known && summary.instructions > 0
                   ? fmt::format("  {} insns, {} branches", summary.instructions, summary.branches)
                   : fmt::format("  {} atoms", summary.atoms);
-      uint64_t no_sync = 0;
-      for (const Discontinuity& gap : summary.discontinuities)
-        no_sync += gap.reason == DiscontinuityReason::kNoSync;
-      line += fmt::format(", {} no sync", no_sync);
+      line += ", " + DiscontinuitiesText(summary);
     }
     if (const std::string flags = PerfAuxFlagsText(span.flags); !flags.empty())
       line += "  " + flags;
     if (span.held_bytes < span.end_offset - span.begin_offset)
       line += fmt::format("  {} not in the file",
                           FormatSize(span.end_offset - span.begin_offset - span.held_bytes));
-    if (span.time.to < scene_.window->time.from) line += "  stale";
+    if (IsStale(of.name, span)) line += "  stale";
     Add(line);
   }
 

@@ -213,7 +213,8 @@ RingHistory TraceRingsReader::HistoryOf(const PerfAuxRing& ring, bool whole_mach
     const std::optional<int64_t> task =
         span.tid > 0 ? std::optional<int64_t>(span.tid) : std::nullopt;
     if (span.held_bytes == span.end_offset - span.begin_offset) {
-      if (span.held_bytes > 0)
+      // One of no bytes says that there was nothing to trace, unless it is told with a loss.
+      if (span.held_bytes > 0 || span.flags == 0)
         history.held.push_back({when, span.begin_offset, span.end_offset, task});
     } else {
       history.losses.push_back({when, GapReason::kUnreadable,

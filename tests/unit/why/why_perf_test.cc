@@ -542,6 +542,39 @@ TEST_F(WhyPerfTest, PlacesTheSpansOfTraces) {
   EXPECT_THAT(Ask().text, HasSubstr("20 B not in the file"));
 }
 
+TEST_F(WhyPerfTest, TakesASpanOfNoBytesForOneInWhichThereWasNothingToTrace) {
+  story_.TraceStart(100, 3, 7);
+  story_.Comes(100, 3, 7);
+  story_.Aux(200, 3, 7, 0, 50);
+  story_.Switch(200, 3, 7, kSleeps, 0);
+  story_.Comes(300, 3, 7);
+  story_.Aux(400, 3, 7, 50, 0);
+  story_.Switch(400, 3, 7, kSleeps, 0);
+  story_.Auxtrace(3, 0, 50);
+  EXPECT_TRUE(WindowObject()["gaps"].empty()) << WindowObject().dump();
+  EXPECT_TRUE(WindowObject()["threads"][0]["continuous"]);
+  story_.Comes(500, 3, 7);
+  story_.Aux(600, 3, 7, 50, 0, PERF_AUX_FLAG_TRUNCATED);  // there was no room for any
+  story_.Switch(600, 3, 7, kSleeps, 0);
+  EXPECT_FALSE(WindowObject()["gaps"].empty());
+}
+
+TEST_F(WhyPerfTest, CallsThoseSpansStaleThatTheWindowDoes) {
+  story_.TraceStart(100, 3, 7);
+  story_.Aux(200, 3, 7, 0, 50);  // not in the file
+  story_.Aux(300, 3, 7, 100, 50);
+  story_.Aux(400, 3, 7, 500, 50);
+  story_.Auxtrace(3, 100, 50);
+  story_.Auxtrace(3, 500, 50);
+  const std::string text = Ask().text;
+  size_t told = 0;
+  for (size_t at = text.find("  stale\n"); at != std::string::npos;
+       at = text.find("  stale\n", at + 1))
+    ++told;
+  EXPECT_EQ(told, 1u) << text;
+  EXPECT_THAT(text, HasSubstr("1 stale span"));
+}
+
 TEST_F(WhyPerfTest, CountsWhatSnapshotsHaveTwice) {
   story_.Switch(1 * kSecond, 2, 0, kRunnable, 7);
   story_.Auxtrace(2, 1000, 400);
@@ -579,9 +612,10 @@ TEST_F(WhyPerfTest, TellsOfARecordingOfCoreSight) {
   auto report = AskWhyPerf(PosixFileSystem(), clock_, options);
   ASSERT_TRUE(report.ok()) << report.status().message();
   EXPECT_FALSE(report->is_bad);
-  EXPECT_THAT(report->text,
-              AllOf(HasSubstr("4 spans of traces in 1 rings, 384 B held; 0 B twice, 0 restarts"),
-                    HasSubstr("208 atoms"), HasSubstr("17235 etm_test_loop")));
+  EXPECT_THAT(
+      report->text,
+      AllOf(HasSubstr("4 spans of traces in 1 rings, 384 B held; 0 B twice, 0 restarts"),
+            HasSubstr("208 atoms, 0 no sync, 1 trace off\n"), HasSubstr("17235 etm_test_loop")));
 }
 
 TEST_F(WhyPerfTest, CountsNoInstructionsWithoutTheirCode) {
