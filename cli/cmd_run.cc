@@ -55,7 +55,7 @@ snapshots
   --trigger RE          one for a line that matches RE (RE2); repeatable
   --trigger-rate P%[/T] one when less than P % of the usual rate comes, over T [5] seconds
   --trigger-silence T   one when nothing comes for T; --trigger-quiet T: each then rests so long [1]
-  --on-exit WHAT        snapshot (if PROGRAM dies or its status is not 0), none [snapshot]
+  --on-exit WHAT        snapshot (if PROGRAM dies or its status is not 0), always, none [snapshot]
   --post T|S            record on for a time (2s) or a size (16M) before taking one
   --max-snapshots M     how many are kept: the first and the newest [2]
 reporting
@@ -171,11 +171,13 @@ Status ParseTimes(const std::string& timeout, const std::string& expect_output,
 }
 
 Status ParseOnExit(const std::string& text, ObserverOptions* options) {
-  if (text != "snapshot" && text != "none") {
+  if (text != "snapshot" && text != "always" && text != "none") {
     return Status::Usage(
-        fmt::format("--on-exit '{}': snapshot or none; for example --on-exit none", text));
+        fmt::format("--on-exit '{}': snapshot, always or none; for example --on-exit none", text));
   }
-  options->snapshot_on_exit = text == "snapshot";
+  options->on_exit = text == "always" ? OnExit::kAlways
+                     : text == "none" ? OnExit::kNone
+                                      : OnExit::kFailure;
   return {};
 }
 

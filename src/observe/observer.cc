@@ -318,10 +318,10 @@ bool Observer::OnSignal(int number) {
 
 // Where a hang is still on, its snapshot has all that an end adds nothing to.
 void Observer::OnExit(const ChildExit& exit) {
-  if (!options_.snapshot_on_exit || (hang_.is_on() && options_.snapshot_on_hang)) return;
+  if (options_.on_exit == OnExit::kNone || (hang_.is_on() && options_.snapshot_on_hang)) return;
   if (exit.signal != 0)
     requests_.OnExit(SignalText(exit.signal));
-  else if (exit.status != 0)
+  else if (exit.status != 0 || options_.on_exit == OnExit::kAlways)
     requests_.OnExit(fmt::format("status {}", exit.status));
 }
 

@@ -32,6 +32,13 @@ enum class HistoryOf {
   kCpus,     // those that go into snapshots
 };
 
+// Which ends of the program a snapshot is taken of.
+enum class OnExit {
+  kNone,
+  kFailure,  // it died, or returned another status than 0
+  kAlways,
+};
+
 struct ObserverOptions {
   std::string prefix;  // of the snapshots
   TimeNs stall = 10 * kSecond;
@@ -41,7 +48,7 @@ struct ObserverOptions {
   TimeNs expect_output = 0;  // silence of so long is a hang, whatever it waits for; 0: it is not
   bool closed = false;       // nobody outside will come: who waits for the outside hangs
   bool snapshot_on_hang = true;
-  bool snapshot_on_exit = true;  // when it died, or returned another status than 0
+  OnExit on_exit = OnExit::kFailure;
   TriggerOptions triggers;
   std::shared_ptr<const LinePatterns> patterns;  // the triggers' compiled; may be null
   int max_snapshots = 2;

@@ -201,6 +201,18 @@ class Exit(Triggered):
         self.assertEqual(self.run_program(["true"]).of_type("snapshot"), [])
         self.assertEqual(self.snapshots(), [])
 
+    def test_always_takes_one_of_a_success_too(self):
+        outcome = self.run_program(["sh", "-c", "echo all is well"], "--on-exit", "always")
+        self.assertEqual(outcome.status, 0)
+        self.assertEqual([m["trigger"] for m in outcome.of_type("snapshot")], ["exit"])
+        manifest = self.manifests()[-1]
+        self.assertEqual((manifest["trigger_kind"], manifest["trigger_detail"], manifest["verdict"]["state"]), ("exit", "status 0", "finished"))
+        self.assertEqual(self.cat(self.snapshots()[-1]), b"all is well\n")
+
+    def test_always_says_where_it_is(self):
+        done = self.hangscope("run", "--on-exit", "always", "--prefix", self.prefix, "--", "echo", "x")
+        self.assertRegex(done.err, rb"  snapshot: .*snapshot-0001/   \(2 B of stdout, report.html\)")
+
     def test_none_takes_none(self):
         self.assertEqual(self.run_program(["false"], "--on-exit", "none").of_type("snapshot"), [])
 
