@@ -16,6 +16,10 @@
 
 namespace hangscope {
 
+// What the rings of a CPU take of the memory that may be locked, where each is to hold `ring_bytes`
+// of events.
+uint64_t LockedBytesOfCpu(uint64_t ring_bytes);
+
 struct CpuRecorderOptions {
   uint64_t ring_bytes = 4u << 20;  // a CPU; rounded up to a power of two of pages
   bool whole_machine = false;      // every process, not only the program's

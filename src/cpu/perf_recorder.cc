@@ -231,8 +231,7 @@ Status PerfRecorder::MapRings() {
   for (uint64_t bytes = asked; bytes >= kSmallestPerfRing; bytes /= 2) {
     if (MapRings(bytes)) {
       if (bytes == asked) return {};
-      const uint64_t needed =
-          (asked + SideBandBytes(asked) + 2 * static_cast<uint64_t>(sysconf(_SC_PAGESIZE))) >> 10;
+      const uint64_t needed = LockedBytesOfCpu(asked) >> 10;
       warnings_.push_back(
           "rings have " + FormatSize(bytes) + " a CPU in place of " + FormatSize(asked) +
           ": no more may be locked in memory; as root, 'sysctl kernel.perf_event_mlock_kb=" +
@@ -537,6 +536,12 @@ Result<CpuCapture> PerfRecorder::Take() {
 }
 
 }  // namespace
+
+// Each ring has a page beside its bytes.
+uint64_t LockedBytesOfCpu(uint64_t ring_bytes) {
+  const uint64_t events = RingBytes(ring_bytes);
+  return events + SideBandBytes(events) + 2 * PageBytes();
+}
 
 Result<std::unique_ptr<CpuRecorder>> StartCpuRecorder(Clock& clock, pid_t pid,
                                                       const CpuRecorderOptions& options) {

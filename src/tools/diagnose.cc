@@ -189,6 +189,7 @@ class Doctor {
   void CheckRingMemory() {
     DoctorCheck check{"ring-memory", "run --cpu: memory of the rings"};
     const uint64_t wanted = CpuRecorderOptions().ring_bytes;
+    const uint64_t locked = LockedBytesOfCpu(wanted);
     const uint64_t per_cpu =
         static_cast<uint64_t>(
             Number(machine_, "/proc/sys/kernel/perf_event_mlock_kb").value_or(516))
@@ -197,25 +198,22 @@ class Doctor {
     // What does not fit into the user's share of each CPU counts against the process's limit.
     const auto cpus = static_cast<uint64_t>(std::max(1, machine_.cpus()));
     const uint64_t fits = limit == UINT64_MAX ? UINT64_MAX : per_cpu + limit / cpus;
-    if (Has(Capability::kIpcLock) || MayTraceAll() || paranoid_.value_or(2) <= -1 ||
-        fits >= wanted) {
+    if (Has(Capability::kIpcLock) || paranoid_.value_or(2) <= -1 || fits >= locked) {
       check.why = fmt::format("{} MiB a CPU", wanted >> 20);
     } else {
       check.state = CheckState::kMissing;
       check.why = fmt::format(
-          "the default of {} MiB a CPU is more than this user may lock: kernel.perf_event_mlock_kb "
-          "is {}, ulimit -l {}; --cpu-size {}K fits",
-          wanted >> 20, per_cpu >> 10, limit >> 10, LargestRing(fits) >> 10);
-      check.commands = {
-          fmt::format("sudo sysctl kernel.perf_event_mlock_kb={}", (wanted >> 10) + 4),
-          Grant("cap_perfmon,cap_ipc_lock")};
+          "the default of {} MiB a CPU, with what is beside it {} KiB, is more than this user may "
+          "lock: kernel.perf_event_mlock_kb is {}, ulimit -l {}; --cpu-size {}K fits",
+          wanted >> 20, locked >> 10, per_cpu >> 10, limit >> 10, LargestRing(fits) >> 10);
+      check.commands = {fmt::format("sudo sysctl kernel.perf_event_mlock_kb={}", locked >> 10),
+                        Grant("cap_perfmon,cap_ipc_lock")};
     }
     Add(std::move(check));
   }
-  // A power of two of bytes, and one page beside it.
   static uint64_t LargestRing(uint64_t fits) {
-    uint64_t ring = 4096;
-    while (ring * 2 + 4096 <= fits) ring *= 2;
+    uint64_t ring = 16u << 10;
+    while (LockedBytesOfCpu(ring * 2) <= fits) ring *= 2;
     return ring;
   }
   uint64_t Limit(const std::string& name) {

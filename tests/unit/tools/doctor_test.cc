@@ -26,7 +26,7 @@ class FakeMachine final : public Machine {
       {"/sys/kernel/tracing/events/sched/sched_switch/id", "314\n"},
       {"/proc/self/status", "Name:\thangscope\nCapEff:\t0000000000000000\n"},
       {"/proc/self/limits",
-       "Max locked memory         8388608              8388608              bytes\n"
+       "Max locked memory         16777216             16777216             bytes\n"
        "Max open files            1024                 1048576              files\n"},
       {"/proc/mounts", "tracefs /sys/kernel/tracing tracefs rw 0 0\n"},
   };
@@ -170,14 +170,35 @@ TEST_F(DoctorTest, RingsThatThisUserMayNotLock) {
   machine_.files["/proc/self/limits"] =
       "Max locked memory         65536                65536                bytes\n";
   Expect("ring-memory", CheckState::kMissing,
-         "perf_event_mlock_kb is 516, ulimit -l 64; --cpu-size 512K fits",
-         "sysctl kernel.perf_event_mlock_kb=4100");
+         "4 MiB a CPU, with what is beside it 4616 KiB, is more than this user may lock: "
+         "kernel.perf_event_mlock_kb is 516, ulimit -l 64; --cpu-size 256K fits",
+         "sysctl kernel.perf_event_mlock_kb=4616");
   machine_.files["/proc/self/limits"] =
       "Max locked memory         0                    0                    bytes\n";
-  // a page beside the ring counts, too
-  machine_.files["/proc/sys/kernel/perf_event_mlock_kb"] = "512\n";
+  // two pages and the ring of names and mappings count, too
+  machine_.files["/proc/sys/kernel/perf_event_mlock_kb"] = "584\n";
+  Expect("ring-memory", CheckState::kMissing, "--cpu-size 512K fits", "");
+  machine_.files["/proc/sys/kernel/perf_event_mlock_kb"] = "580\n";
   Expect("ring-memory", CheckState::kMissing, "--cpu-size 256K fits", "");
+}
+
+TEST_F(DoctorTest, RingsThatFitOnlyWithoutWhatIsBesideThem) {
+  machine_.Paranoid("1\n");
+  machine_.files["/proc/self/limits"] =
+      "Max locked memory         0                    0                    bytes\n";
+  machine_.files["/proc/sys/kernel/perf_event_mlock_kb"] = "4615\n";
+  Expect("ring-memory", CheckState::kMissing, "--cpu-size 2048K fits", "");
+  machine_.files["/proc/sys/kernel/perf_event_mlock_kb"] = "4616\n";
+  Expect("ring-memory", CheckState::kWorks, "4 MiB a CPU", "");
+}
+
+TEST_F(DoctorTest, MemoryIsLockedBeyondTheLimitByWhoMayLockAndNotByWhoMayTrace) {
+  machine_.Paranoid("1\n");
+  machine_.files["/proc/self/limits"] =
+      "Max locked memory         65536                65536                bytes\n";
   machine_.Capable("0000004000000000");  // CAP_PERFMON
+  Expect("ring-memory", CheckState::kMissing, "is more than this user may lock", "cap_ipc_lock");
+  machine_.Capable("0000000000004000");  // CAP_IPC_LOCK
   Expect("ring-memory", CheckState::kWorks, "4 MiB a CPU", "");
 }
 
