@@ -69,14 +69,15 @@ std::string WhyRefused(const PerfEvent& event, int error, const PerfPermission& 
   }
 }
 
-std::vector<std::string> Refusals::Sentences() const {
+std::vector<std::string> Refusals::Sentences(std::string_view one, std::string_view several) const {
   std::vector<std::string> sentences;
   for (const auto& [reason, events] : events_) {
     std::string sentence;
     for (const std::string& event : events)
       sentence += (sentence.empty() ? "'" : ", '") + event + "'";
-    sentences.push_back(sentence + (events.size() == 1 ? " is" : " are") +
-                        " not recorded: " + reason);
+    sentence += " ";
+    sentence += events.size() == 1 ? one : several;
+    sentences.push_back(sentence + ": " + reason);
   }
   return sentences;
 }

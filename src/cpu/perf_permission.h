@@ -5,6 +5,7 @@
 
 #include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "model/perf_event.h"
@@ -30,14 +31,15 @@ std::string WhyRefused(const PerfEvent& event, int error, const PerfPermission& 
 // What the permission keeps from being recorded, and the commands that grant it.
 std::string WhyForbidden(const PerfPermission& permission);
 
-// Which events are not recorded, by reason: a sentence for each reason and not for each event.
+// Which events are not recorded, or less of them, by reason: a sentence for each reason and not for
+// each event.
 class Refusals {
  public:
   void Add(const std::string& event, const std::string& reason) {
     events_[reason].push_back(event);
   }
-  // "'a', 'b' are not recorded: REASON".
-  std::vector<std::string> Sentences() const;
+  // "'a', 'b' SEVERAL: REASON"; with a single event, ONE.
+  std::vector<std::string> Sentences(std::string_view one, std::string_view several) const;
 
  private:
   std::map<std::string, std::vector<std::string>> events_;

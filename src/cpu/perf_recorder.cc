@@ -163,6 +163,7 @@ class PerfRecorder final : public CpuRecorder {
   const PerfPermission permission_ = ReadPerfPermission();
   bool whole_machine_;
   std::vector<std::string> warnings_;
+  Refusals without_values_, outside_only_;
   std::vector<CpuRings> rings_;
   std::vector<RecordedEvent> events_;
   std::vector<PerfDescriptor> trials_;
@@ -276,7 +277,14 @@ void PerfRecorder::ChooseEvents() {
       [](const RecordedEvent& each) { return each.event.name == "sched:sched_switch"; });
   if (!whole_machine_ || !sees_switches) Add(SwitchEvent(), false, &refusals);
   for (const std::string& name : options_.events) Choose(name, &refusals);
-  for (std::string& sentence : refusals.Sentences()) warnings_.push_back(std::move(sentence));
+  const auto warn = [&](const Refusals& of, std::string_view one, std::string_view several) {
+    for (std::string& sentence : of.Sentences(one, several))
+      warnings_.push_back(std::move(sentence));
+  };
+  warn(without_values_, "is recorded without its values", "are recorded without their values");
+  warn(outside_only_, "is recorded outside of the kernel only",
+       "are recorded outside of the kernel only");
+  warn(refusals, "is not recorded", "are not recorded");
 }
 
 void PerfRecorder::Choose(const std::string& name, Refusals* refusals) {
@@ -339,15 +347,10 @@ bool PerfRecorder::Add(PerfEventSpec spec, bool side_band, Refusals* refusals) {
   if (!ok && (error == EACCES || error == EPERM)) {
     if (attr.type == PERF_TYPE_TRACEPOINT && permission_.kernel()) {
       attr.sample_type &= ~uint64_t{PERF_SAMPLE_RAW};
-      if ((ok = opens()))
-        warnings_.push_back("'" + recorded.event.name +
-                            "' is recorded without its values: " + WhyForbidden(permission_));
+      if ((ok = opens())) without_values_.Add(recorded.event.name, WhyForbidden(permission_));
     } else if (attr.type != PERF_TYPE_TRACEPOINT && attr.exclude_kernel == 0) {
       attr.exclude_kernel = 1;
-      if ((ok = opens()))
-        warnings_.push_back(
-            "'" + recorded.event.name +
-            "' is recorded outside of the kernel only: " + WhyForbidden(permission_));
+      if ((ok = opens())) outside_only_.Add(recorded.event.name, WhyForbidden(permission_));
     }
   }
   if (!ok) {

@@ -221,6 +221,21 @@ class Programs(CpuCase):
         self.assertEqual(outcome.stdout, "works\n")
         self.assertIn("warning: --cpu: ", outcome.stderr)
 
+    def test_that_are_recorded_outside_of_the_kernel_only_have_one_warning(self):
+        if os.geteuid() != 0:
+            self.skipTest("becoming another user needs root")
+        if int(pathlib.Path("/proc/sys/kernel/perf_event_paranoid").read_text()) != 2:
+            self.skipTest("kernel.perf_event_paranoid is not 2")
+        os.chmod(self.folder, 0o777)
+        outcome = subprocess.run(
+            ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", HANGSCOPE, "run", "--cpu", "--cpu-size", "256K", "-e", "cs", "-e", "migrations",
+             "--prefix", str(self.folder / "nobody"), "--", "true"],
+            capture_output=True, text=True, timeout=60, env={**os.environ, "XDG_RUNTIME_DIR": ""})
+        self.assertEqual(outcome.returncode, 0, outcome.stderr)
+        said = [line for line in outcome.stderr.splitlines() if "outside of the kernel only" in line]
+        self.assertEqual(len(said), 1, outcome.stderr)
+        self.assertIn("'page-faults', 'cs', 'migrations' are recorded outside of the kernel only: kernel.perf_event_paranoid is 2", said[0])
+
     def test_that_run_already_are_watched_without_a_scope_until_they_end(self):
         program = subprocess.Popen([HOPPING, self.folder / "truth", "1", "100000", "0"], stdout=subprocess.PIPE)
         self.addCleanup(program.stdout.close)

@@ -345,7 +345,7 @@ TEST(Refusals, AreSaidOncePerReason) {
   refusals.Add("a", "one reason");
   refusals.Add("b", "another");
   refusals.Add("c", "one reason");
-  EXPECT_EQ(refusals.Sentences(),
+  EXPECT_EQ(refusals.Sentences("is not recorded", "are not recorded"),
             (std::vector<std::string>{"'b' is not recorded: another",
                                       "'a', 'c' are not recorded: one reason"}));
   PerfPermission nobody;
