@@ -41,6 +41,9 @@ struct CpuCapture {
   // bounded, what does not fit is counted.
   std::string side_band;
   uint64_t side_band_lost = 0;
+  // When the recording began, and how many of them are not in it.
+  uint64_t threads_at_start = 0;
+  uint64_t threads_not_recorded = 0;
 };
 
 // One thread.

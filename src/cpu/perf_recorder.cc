@@ -169,9 +169,9 @@ class PerfRecorder final : public CpuRecorder {
   std::vector<PerfDescriptor> trials_;
   std::vector<RecordedThread> threads_;
   std::vector<std::unique_ptr<AuxTracer>> tracers_;
-  std::map<std::string, int> unrecorded_;  // threads, by the reason
-  std::map<std::string, int> untraced_;    // likewise
-  std::map<pid_t, pid_t> at_start_;        // the process of each thread
+  std::map<std::string, uint64_t> unrecorded_;  // threads, by the reason
+  std::map<std::string, int> untraced_;         // likewise
+  std::map<pid_t, pid_t> at_start_;             // the process of each thread
   TimeNs recording_since_ = 0;
   PerfSideBand side_band_{kMostSideBand};
 };
@@ -532,6 +532,8 @@ Result<CpuCapture> PerfRecorder::Take() {
   DrainSideBand();
   for (const RecordedEvent& each : events_) capture.events.push_back(each.event);
   for (PerfRing& ring : capture.rings) MendSharedSamples(capture.events, &ring.records);
+  capture.threads_at_start = at_start_.size();
+  for (const auto& [reason, threads] : unrecorded_) capture.threads_not_recorded += threads;
   capture.side_band = side_band_.records();
   capture.side_band_lost = side_band_.lost();
   for (auto& tracer : tracers_) tracer->Take(&capture);

@@ -68,6 +68,8 @@ struct CpuManifest {
   TimeNs took = 0;                  // reading them, from the trigger on
   uint64_t discarded_bytes = 0;     // overwritten while they were read
   uint64_t side_band_lost = 0;      // names and mappings that found no room
+  uint64_t threads_at_start = 0;    // when the recording began; and how many of them it lacks
+  uint64_t threads_not_recorded = 0;
 };
 
 struct Manifest {

@@ -150,6 +150,10 @@ class ManifestParts {
     if (cpu.discarded_bytes > 0)
       report_.lost.push_back(fmt::format("CPUs: {} were overwritten while they were read",
                                          FormatSize(cpu.discarded_bytes)));
+    if (cpu.threads_not_recorded > 0)
+      report_.lost.push_back(fmt::format("CPUs: {} of {} threads are not recorded",
+                                         FormatCount(cpu.threads_not_recorded),
+                                         FormatCount(cpu.threads_at_start)));
     if (cpu.side_band_lost > 0)
       report_.lost.push_back(fmt::format("CPUs: {} names and mappings found no room",
                                          FormatCount(cpu.side_band_lost)));

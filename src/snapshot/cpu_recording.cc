@@ -111,6 +111,8 @@ CpuManifest CpuRecording::Describe(uint64_t file_bytes) const {
   cpu.bytes = BytesOf(*captured_);
   cpu.took = captured_->took;
   cpu.side_band_lost = captured_->side_band_lost;
+  cpu.threads_at_start = captured_->threads_at_start;
+  cpu.threads_not_recorded = captured_->threads_not_recorded;
   for (const PerfEvent& event : captured_->events) cpu.events.push_back(event.name);
   for (const PerfRing& ring : captured_->rings) {
     ++cpu.rings;

@@ -148,6 +148,8 @@ CpuManifest CpuOf(const Json& manifest) {
   CpuManifest cpu;
   cpu.discarded_bytes = Count(json, "discarded_bytes");
   cpu.side_band_lost = Count(json, "side_band_lost");
+  cpu.threads_at_start = Count(json, "threads_at_start");
+  cpu.threads_not_recorded = Count(json, "threads_not_recorded");
   return cpu;
 }
 

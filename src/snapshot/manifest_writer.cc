@@ -76,7 +76,9 @@ OrderedJson CpuObject(const CpuManifest& cpu) {
                    {"bytes", cpu.bytes},
                    {"read_s", RoundedSeconds(cpu.took)},
                    {"discarded_bytes", cpu.discarded_bytes},
-                   {"side_band_lost", cpu.side_band_lost}};
+                   {"side_band_lost", cpu.side_band_lost},
+                   {"threads_at_start", cpu.threads_at_start},
+                   {"threads_not_recorded", cpu.threads_not_recorded}};
   json["events"] = cpu.events;
   return json;
 }

@@ -410,6 +410,12 @@ std::string MemoriesText(const DeviceManifest& device) {
   return text;
 }
 
+std::string MissingThreadsText(const CpuManifest& cpu) {
+  if (cpu.threads_not_recorded == 0) return "";
+  return fmt::format("  {} of {} threads are not recorded, and none of what they make later\n",
+                     FormatCount(cpu.threads_not_recorded), FormatCount(cpu.threads_at_start));
+}
+
 }  // namespace
 
 std::string ReportText(const Manifest& manifest) {
@@ -449,6 +455,7 @@ std::string ReportText(const Manifest& manifest) {
     options.wall_minus_monotonic = manifest.wall - manifest.time;
     text += "\n" + WindowText(*manifest.window, options);
   }
+  text += MissingThreadsText(manifest.cpu);
   if (!manifest.scope.not_in_window.empty())
     text +=
         "\nthe scope's cores are not in the window: " + Printable(manifest.scope.not_in_window) +

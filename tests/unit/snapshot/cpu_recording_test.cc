@@ -7,6 +7,7 @@
 #include "fakes/fake_cpu_recorder.h"
 #include "fakes/fake_file_system.h"
 #include "perf/perf_file.h"
+#include "verdict/text.h"
 
 namespace hangscope {
 namespace {
@@ -114,6 +115,20 @@ TEST_F(CpuRecordingTest, SinceLastSharesNoByteWithTheSnapshotBefore) {
   EXPECT_EQ(second.window->policy, WindowPolicy::kSinceLast);
   Snapshot(5000);
   EXPECT_TRUE(Records().empty());
+}
+
+TEST_F(CpuRecordingTest, ThreadsThatAreNotRecordedAreInTheManifest) {
+  Start();
+  CpuCapture capture = cpus_.Call(0, 1000, 4711, 1, 0).Take(2000);
+  capture.threads_at_start = 1100;
+  capture.threads_not_recorded = 103;
+  taken_ = capture;
+  Manifest manifest;
+  ASSERT_TRUE(recording_->Capture().ok());
+  ASSERT_TRUE(recording_->Write("snapshot", false, {}, 0, &*windows_, &manifest).ok());
+  EXPECT_EQ(manifest.cpu.threads_at_start, 1100u);
+  EXPECT_EQ(manifest.cpu.threads_not_recorded, 103u);
+  EXPECT_THAT(ReportText(manifest), ::testing::HasSubstr("103 of 1 100 threads are not recorded"));
 }
 
 TEST_F(CpuRecordingTest, WhatTheKernelLostIsAGapSinceTheSnapshotBefore) {

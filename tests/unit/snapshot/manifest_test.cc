@@ -79,6 +79,8 @@ Manifest FullManifest() {
   manifest.cpu.file = "cpu.perf.data";
   manifest.cpu.discarded_bytes = 512;
   manifest.cpu.side_band_lost = 3;
+  manifest.cpu.threads_at_start = 1100;
+  manifest.cpu.threads_not_recorded = 103;
   Window window;
   window.policy = WindowPolicy::kLastTime;
   window.time = {31 * kSecond, 41 * kSecond};
@@ -261,6 +263,8 @@ TEST(SavedManifest, HasTheScopeAndTheCpusThatWereWritten) {
   EXPECT_EQ(saved->scope.clocks[0].error, 1000);
   EXPECT_EQ(saved->cpu.discarded_bytes, 512u);
   EXPECT_EQ(saved->cpu.side_band_lost, 3u);
+  EXPECT_EQ(saved->cpu.threads_at_start, 1100u);
+  EXPECT_EQ(saved->cpu.threads_not_recorded, 103u);
 }
 
 TEST(SavedManifest, HasTheWindowThatWasWritten) {
