@@ -154,6 +154,7 @@ class PerfRecorder final : public CpuRecorder {
   void DescribeBeginning();
 
   void DrainSideBand();
+  void ReadRings(CpuCapture* capture);
 
   Clock& clock_;
   const pid_t pid_;
@@ -517,18 +518,8 @@ void PerfRecorder::Tick() {
 
 Result<CpuCapture> PerfRecorder::Take() {
   CpuCapture capture;
-  capture.time = clock_.Monotonic();
   capture.whole_machine = whole_machine_;
-  capture.rings.resize(rings_.size());
-  for (size_t i = 0; i < rings_.size(); ++i) {
-    PerfRing& ring = capture.rings[i];
-    // lost_records stays 0: the kernel loses records where a ring is full or paused, and this one
-    // is neither.
-    ring.cpu = rings_[i].cpu;
-    ring.recording_since = recording_since_;
-    rings_[i].reader->Read(clock_, &ring);
-  }
-  capture.took = clock_.Monotonic() - capture.time;
+  ReadRings(&capture);
   DrainSideBand();
   for (const RecordedEvent& each : events_) capture.events.push_back(each.event);
   for (PerfRing& ring : capture.rings) MendSharedSamples(capture.events, &ring.records);
@@ -538,6 +529,22 @@ Result<CpuCapture> PerfRecorder::Take() {
   capture.side_band_lost = side_band_.lost();
   for (auto& tracer : tracers_) tracer->Take(&capture);
   return capture;
+}
+
+// All end where their heads are when it begins.
+void PerfRecorder::ReadRings(CpuCapture* capture) {
+  capture->time = clock_.Monotonic();
+  for (CpuRings& rings : rings_) rings.reader->NoteHead(clock_);
+  capture->rings.resize(rings_.size());
+  for (size_t i = 0; i < rings_.size(); ++i) {
+    PerfRing& ring = capture->rings[i];
+    // lost_records stays 0: the kernel loses records where a ring is full or paused, and this one
+    // is neither.
+    ring.cpu = rings_[i].cpu;
+    ring.recording_since = recording_since_;
+    rings_[i].reader->Read(clock_, &ring);
+  }
+  capture->took = clock_.Monotonic() - capture->time;
 }
 
 }  // namespace

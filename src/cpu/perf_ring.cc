@@ -68,9 +68,16 @@ uint64_t LostCount(const char* record) {
 
 void BackwardRingReader::Begin() { begin_ = LoadHead(pages_); }
 
+void BackwardRingReader::NoteHead(Clock& clock) {
+  const TimeNs now = clock.Monotonic();
+  noted_ = NotedHead{LoadHead(pages_), now};
+}
+
 void BackwardRingReader::Read(Clock& clock, PerfRing* ring) {
-  ring->taken = clock.Monotonic();
-  const uint64_t head = LoadHead(pages_);
+  if (!noted_) NoteHead(clock);
+  const auto [head, time] = *noted_;
+  noted_.reset();
+  ring->taken = time;
   ring->capacity_bytes = pages_.capacity_bytes;
   ring->head = begin_ - head;
   const uint64_t available = std::min(ring->head, pages_.capacity_bytes);

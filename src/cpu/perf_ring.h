@@ -11,7 +11,8 @@
 // It is read while the kernel goes on writing: the sizes first, from the newest record to the
 // oldest, then the records, from the oldest to the newest, so that the reader runs ahead of the
 // writer; data_head is looked at again after each step, and what was lapped is dropped. No event is
-// off meanwhile: there is no blind time.
+// off meanwhile: there is no blind time. Where several rings are read, the heads of all are noted
+// first: they end at one instant, however long it takes to copy them.
 //
 // The kernel reserves room, writes, and publishes data_head last; interrupts may nest records of
 // their own in between, and all are published together. So the bytes behind data_head + capacity -
@@ -25,6 +26,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -54,8 +56,10 @@ class BackwardRingReader {
   // What was written until now does not count: Read gives what comes later, and heads count from
   // here.
   void Begin();
+  // Read gives what has been written by now, and not what comes until it is called.
+  void NoteHead(Clock& clock);
   // Sets capacity_bytes, head, records, discarded_bytes, lost_before and taken. `records` is
-  // reused.
+  // reused. Ends where NoteHead was called since the Read before, else at what is written by now.
   void Read(Clock& clock, PerfRing* ring);
 
  private:
@@ -66,7 +70,13 @@ class BackwardRingReader {
   void AppendGroup(size_t first, size_t last, uint64_t position, std::string* records) const;
 
   PerfPages pages_;
+  struct NotedHead {
+    uint64_t head = 0;
+    TimeNs time = 0;
+  };
+
   uint64_t begin_ = 0;  // data_head when Begin was called
+  std::optional<NotedHead> noted_;
   // of the records, the newest first; kept, so that no memory is asked for
   std::vector<uint16_t> sizes_;
 };

@@ -66,6 +66,24 @@ RecordedRings RecordedOf(const CpuCapture& capture, const WindowInput& input, co
   return recorded;
 }
 
+// Records after `trigger` are the next snapshot's. Their order is that of time, but for those of
+// interrupts: the newest that is not after it is the last.
+void EndAt(TimeNs trigger, const PerfRecordParser& parser, PerfRing* ring) {
+  const std::string_view records = ring->records;
+  std::vector<size_t> begins;
+  for (size_t at = 0, bytes = 0; (bytes = PerfRecordBytes(records.substr(at))) != 0; at += bytes)
+    begins.push_back(at);
+  size_t end = records.size();
+  for (; !begins.empty(); begins.pop_back()) {
+    const auto record = parser.Parse(records.substr(begins.back(), end - begins.back()));
+    if (!record || (record->time >= 0 && record->time <= trigger)) break;
+    end = begins.back();
+  }
+  ring->head -= ring->records.size() - end;
+  ring->records.resize(end);
+  ring->taken = std::min(ring->taken, trigger);
+}
+
 }  // namespace
 
 CpuRecording::CpuRecording(FileSystem& files, std::unique_ptr<CpuRecorder> recorder,
@@ -79,6 +97,8 @@ Status CpuRecording::Capture() {
   auto captured = recorder_->Take();
   if (!captured.ok()) return captured.status();
   captured_ = std::move(*captured);
+  const PerfRecordParser parser(captured_->events);
+  for (PerfRing& ring : captured_->rings) EndAt(captured_->time, parser, &ring);
   return {};
 }
 
@@ -124,16 +144,12 @@ CpuManifest CpuRecording::Describe(uint64_t file_bytes) const {
 
 void CpuRecording::Remember(const WindowInput& input, WindowFinder* finder) const {
   std::vector<RingMark> marks = MarksOf(input);
-  // What came while one ring after the other was read is in some rings' files already, and in
-  // others' not: the next window begins behind it.
-  TimeNs last = captured_->time;
   for (const PerfRing& ring : captured_->rings) {
     for (RingMark& mark : marks) {
       if (mark.ring == NameOfRing(ring)) mark.lost_records = ring.lost_records;
     }
-    last = std::max(last, ring.taken);
   }
-  finder->Remember(std::move(marks), last);
+  finder->Remember(std::move(marks), captured_->time);
 }
 
 Status CpuRecording::Write(const std::string& folder, bool since_last,

@@ -45,6 +45,16 @@ TimeNs RecordingBegin(const WindowInput& input, const std::vector<RingTimeline>&
   return begin;
 }
 
+// Where the first snapshot of a recorder begins: what else has older data, such as the scope of a
+// program that ran before, does not matter.
+TimeNs BeginOfFirst(const WindowInput& input, TimeNs start, TimeNs trigger) {
+  std::optional<TimeNs> first;
+  for (const RingHistory& ring : input.rings) {
+    if (ring.recording_since != 0) first = std::min(first.value_or(trigger), ring.recording_since);
+  }
+  return std::max(first.value_or(start), kBeginOfTime);
+}
+
 // The instant from which on the rings hold the newest `bytes`.
 TimeNs BeginOfLastBytes(const std::vector<RingTimeline>& timelines, TimeNs trigger,
                         uint64_t bytes) {
@@ -109,7 +119,8 @@ WindowBegin AskedBegin(const WindowInput& input, const std::vector<RingTimeline>
       asked = BeginOfLastBytes(timelines, request.trigger, request.bytes);
       break;
     case WindowPolicy::kSinceLast:
-      asked = request.last_trigger;
+      asked = request.last_trigger != 0 ? request.last_trigger
+                                        : BeginOfFirst(input, start, request.trigger);
       break;
   }
   if (request.policy == WindowPolicy::kLastTime || request.policy == WindowPolicy::kLastBytes) {

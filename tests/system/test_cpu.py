@@ -174,17 +174,26 @@ class Windows(CpuCase):
                 return
         self.fail(f"{calls} calls in eight windows")
 
-    def test_since_the_last_snapshot_share_no_call(self):
-        process, truth = self.hop("--window", "since-last", "--cpu-size", "8M", "--max-snapshots", 4)
-        seen = set()
-        for _ in range(3):
+    def test_since_the_last_snapshot_share_no_call_and_touch(self):
+        began = time.monotonic_ns()
+        process, truth = self.hop("--window", "since-last", "--cpu-size", "8M", "--max-snapshots", 5)
+        seen, end = set(), None
+        for _ in range(4):
             time.sleep(0.2)
             folder = self.snapshot(process)
+            window = self.manifest(folder)["window"]
+            # The first begins with the recording.
+            self.assertEqual(window["from_ns"], end or max(began, window["from_ns"]))
+            self.assertEqual([gap for gap in window["gaps"] if gap["why"] != "overwritten"], [])
+            end = window["to_ns"]
             self.check(folder, truth)
-            marks = set(self.marks(folder))
+            marks = self.marks(folder)
             self.assertGreater(len(marks), 0)
-            self.assertEqual(len(seen & marks), 0)
-            seen |= marks
+            self.assertEqual(len(seen & marks.keys()), 0)
+            # Those of interrupts stand before what they interrupted.
+            late = [at for at, _ in marks.values() if not window["from_ns"] - 1_000_000 < at <= window["to_ns"]]
+            self.assertEqual(late, [])
+            seen |= marks.keys()
 
 
 class WindowsLong(CpuCase):

@@ -206,6 +206,24 @@ TEST(BackwardRing, GivesNothingFromBeforeItsBegin) {
   EXPECT_FALSE(ring.lost_before);
 }
 
+// Several rings end at one instant, though one is copied after the other.
+TEST(BackwardRing, EndsWhereItsHeadWasNoted) {
+  SystemClock clock;
+  SimulatedRing simulated(64 << 10);
+  BackwardRingReader reader(simulated.pages());
+  for (uint64_t number = 1; number <= 3; ++number) simulated.WriteBackward(number, SizeOf(number));
+  reader.NoteHead(clock);
+  const TimeNs noted = clock.Monotonic();
+  for (uint64_t number = 4; number <= 6; ++number) simulated.WriteBackward(number, SizeOf(number));
+  PerfRing ring;
+  reader.Read(clock, &ring);
+  EXPECT_EQ(Numbers(ring.records), (std::vector<uint64_t>{1, 2, 3}));
+  EXPECT_EQ(ring.head, ring.records.size());
+  EXPECT_LE(ring.taken, noted);
+  reader.Read(clock, &ring);  // it was noted for one
+  EXPECT_EQ(Numbers(ring.records), (std::vector<uint64_t>{1, 2, 3, 4, 5, 6}));
+}
+
 TEST(BackwardRing, StopsAtWhatIsNoRecord) {
   for (const uint64_t header :
        {uint64_t{0}, uint64_t{7} << 48, uint64_t{20} << 48, uint64_t{0xfff8} << 48}) {

@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "fakes/fake_cpu_recorder.h"
 #include "fakes/fake_file_system.h"
 #include "perf/perf_file.h"
@@ -115,6 +117,41 @@ TEST_F(CpuRecordingTest, SinceLastSharesNoByteWithTheSnapshotBefore) {
   EXPECT_EQ(second.window->policy, WindowPolicy::kSinceLast);
   Snapshot(5000);
   EXPECT_TRUE(Records().empty());
+}
+
+// The kernel writes on while one ring is read after the other.
+TEST_F(CpuRecordingTest, WindowsSinceTheLastTouchAndEachRecordIsInTheOneOfItsTime) {
+  Start("since-last");
+  for (int cpu = 0; cpu < 2; ++cpu) cpus_.Ring(cpu).recording_since = 500;
+  std::vector<std::pair<int, TimeNs>> all;
+  TimeNs last_end = 500;
+  for (TimeNs trigger = 2000; trigger <= 6000; trigger += 2000) {
+    cpus_.Call(0, trigger - 900, 4711, 1, 0).Call(1, trigger - 800, 4712, 1, 0);
+    cpus_.Call(0, trigger, 4711, 1, 0).Call(0, trigger + 100, 4711, 1, 0);  // the next one's
+    cpus_.Call(1, trigger + 200, 4712, 1, 0).Call(1, trigger + 300, 4712, 1, 0);
+    const Manifest manifest = Snapshot(trigger);
+    EXPECT_EQ(manifest.window->time, (TimeSpan{last_end, trigger}));
+    EXPECT_TRUE(manifest.window->gaps.empty());
+    for (const auto& record : Records()) {
+      EXPECT_GT(record.second, last_end);
+      EXPECT_LE(record.second, trigger);
+      all.push_back(record);
+    }
+    last_end = trigger;
+  }
+  EXPECT_EQ(all.size(), 6 * 3u - 3u) << "but for those after the last trigger";
+  std::sort(all.begin(), all.end());
+  EXPECT_EQ(std::unique(all.begin(), all.end()), all.end());
+}
+
+TEST_F(CpuRecordingTest, FirstWindowSinceTheLastBeginsWithTheRecording) {
+  Start();
+  cpus_.Ring(0).recording_since = 5000;
+  cpus_.Call(0, 6000, 4711, 1, 0);
+  const Manifest manifest = Snapshot(7000, true);
+  EXPECT_EQ(manifest.window->time, (TimeSpan{5000, 7000}));
+  EXPECT_TRUE(manifest.window->from_the_start);
+  EXPECT_TRUE(manifest.window->gaps.empty());
 }
 
 TEST_F(CpuRecordingTest, ThreadsThatAreNotRecordedAreInTheManifest) {
