@@ -6,6 +6,7 @@
 // (names, forks, exits, mappings), which Tick empties. Each thread that there is gets every event
 // on every CPU, with inheritance: threads and processes that it makes later are recorded from their
 // first instruction, by the kernel itself.
+#include <sched.h>
 #include <sys/ioctl.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -19,6 +20,7 @@
 #include "base/file_system.h"
 #include "base/units.h"
 #include "cpu/aux_tracer.h"
+#include "cpu/copy_priority.h"
 #include "cpu/cpu_recorder.h"
 #include "cpu/perf_events.h"
 #include "cpu/perf_open.h"
@@ -155,6 +157,7 @@ class PerfRecorder final : public CpuRecorder {
 
   void DrainSideBand();
   void ReadRings(CpuCapture* capture);
+  std::vector<size_t> OrderOfReading() const;
 
   Clock& clock_;
   const pid_t pid_;
@@ -533,10 +536,11 @@ Result<CpuCapture> PerfRecorder::Take() {
 
 // All end where their heads are when it begins.
 void PerfRecorder::ReadRings(CpuCapture* capture) {
+  const CopyPriority priority;
   capture->time = clock_.Monotonic();
   for (CpuRings& rings : rings_) rings.reader->NoteHead(clock_);
   capture->rings.resize(rings_.size());
-  for (size_t i = 0; i < rings_.size(); ++i) {
+  for (const size_t i : OrderOfReading()) {
     PerfRing& ring = capture->rings[i];
     // lost_records stays 0: the kernel loses records where a ring is full or paused, and this one
     // is neither.
@@ -545,6 +549,15 @@ void PerfRecorder::ReadRings(CpuCapture* capture) {
     rings_[i].reader->Read(clock_, &ring);
   }
   capture->took = clock_.Monotonic() - capture->time;
+}
+
+// While we copy, the ring of our own CPU does not fill: it has time until the others are read.
+std::vector<size_t> PerfRecorder::OrderOfReading() const {
+  const int own = sched_getcpu();
+  std::vector<size_t> order;
+  for (size_t i = 0; i < rings_.size(); ++i) order.push_back(i);
+  std::stable_partition(order.begin(), order.end(), [&](size_t i) { return rings_[i].cpu != own; });
+  return order;
 }
 
 }  // namespace

@@ -106,8 +106,9 @@ struct RingCoverage {
   RingName ring;
   std::optional<TimeSpan> held;  // oldest and newest that it still has; nothing: it has none
   uint64_t bytes_held = 0;
-  uint64_t bytes_inside = 0;  // of the window
-  bool lost_any = false;      // it had more once
+  uint64_t bytes_inside = 0;     // of the window
+  uint64_t bytes_discarded = 0;  // of what it had at the trigger: overwritten while it was read
+  bool lost_any = false;         // it had more once
   // inside the window, ascending, disjoint: all that happened there is held
   std::vector<TimeSpan> covered;
   std::vector<TimeSpan> idle;  // inside the window, known to have had nothing to record: no gap

@@ -188,6 +188,7 @@ RingCoverage CoverageOf(const Json& json) {
     ring.held = SpanOf(*held);
   ring.bytes_held = Count(json, "held_bytes");
   ring.bytes_inside = Count(json, "inside_bytes");
+  ring.bytes_discarded = Count(json, "discarded_bytes");
   ring.lost_any = TrueField(json, "lost_any");
   ring.covered = ReadSpans(json, "covered");
   ring.idle = ReadSpans(json, "idle");

@@ -116,6 +116,7 @@ RingHistory ReadRing(const PerfRing& ring, const PerfRecordParser& parser, RunsR
   history.ring = NameOfRing(ring);
   history.capacity_bytes = ring.capacity_bytes;
   history.head = ring.head;
+  history.discarded_bytes = ring.discarded_bytes;
   history.recording_since = ring.recording_since;
   history.recorded_until = ring.taken;
   SpansBuilder spans(ring.head - std::min<uint64_t>(ring.head, ring.records.size()), &history);

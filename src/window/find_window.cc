@@ -101,9 +101,10 @@ void AddStale(std::vector<StaleSpan>& stale, const RingPiece& piece, TimeSpan wi
   }
 }
 
-RingCoverage CoverRing(const RingName& name, const RingTimeline& timeline, TimeSpan window) {
+RingCoverage CoverRing(const RingHistory& history, const RingTimeline& timeline, TimeSpan window) {
   RingCoverage ring;
-  ring.ring = name;
+  ring.ring = history.ring;
+  ring.bytes_discarded = history.discarded_bytes;
   for (const RingPiece& piece : timeline.before) {
     ring.bytes_held += piece.bytes;
     AddStale(ring.stale, piece, window);
@@ -144,7 +145,7 @@ Window FindWindow(const WindowInput& input, const WindowRequest& request) {
   window.limited_by = begin.limited_by;
   window.clock_error = input.clock_error;
   for (size_t i = 0; i < timelines.size(); ++i) {
-    window.rings.push_back(CoverRing(input.rings[i].ring, timelines[i], window.time));
+    window.rings.push_back(CoverRing(input.rings[i], timelines[i], window.time));
   }
   window.gaps = FindGaps(input, timelines, runs, window.time);
   window.tasks = CoverTasks(input, timelines, window.time);

@@ -38,9 +38,10 @@ struct KnownLoss {
 
 struct RingHistory {
   RingName ring;
-  uint64_t capacity_bytes = 0;  // 0: not known
-  uint64_t head = 0;            // bytes ever written to it
-  TimeNs recording_since = 0;   // monotonic; 0: since before all else that is known
+  uint64_t capacity_bytes = 0;   // 0: not known
+  uint64_t head = 0;             // bytes ever written to it
+  uint64_t discarded_bytes = 0;  // of those that it had: overwritten while it was read
+  TimeNs recording_since = 0;    // monotonic; 0: since before all else that is known
   // when it was read: whatever came later is not in it; 0: with its newest data
   TimeNs recorded_until = 0;
   std::vector<HeldSpan> held;  // ascending and disjoint in time and offsets

@@ -30,6 +30,7 @@ Json CoverageObject(const RingCoverage& ring) {
   json["held"] = ring.held ? Span(*ring.held) : Json();
   json["held_bytes"] = ring.bytes_held;
   json["inside_bytes"] = ring.bytes_inside;
+  json["discarded_bytes"] = ring.bytes_discarded;
   json["lost_any"] = ring.lost_any;
   json["covered"] = SpanList(ring.covered);
   json["idle"] = SpanList(ring.idle);

@@ -86,6 +86,7 @@ class Screen {
     }
     Rest(shown);
     Legend(letters);
+    for (const size_t ring : shown) Discarded(window_.rings[ring]);
   }
 
   // All, or those that have something to tell, in their order.
@@ -115,6 +116,14 @@ class Screen {
     const std::string gaps =
         broken == 0 ? "without a gap" : fmt::format("{} of them with gaps", broken);
     text_ += fmt::format("  and {} more ring{}, {}\n", more, more == 1 ? "" : "s", gaps);
+  }
+
+  // A little of a full ring always is (cpu/perf_ring.h).
+  void Discarded(const RingCoverage& ring) {
+    const uint64_t lost = ring.bytes_discarded;
+    if (lost <= ring.bytes_held / 3) return;
+    text_ += fmt::format("  {}: {} of {} were overwritten while they were read\n", Name(ring.ring),
+                         FormatSize(lost), FormatSize(lost + ring.bytes_held));
   }
 
   std::string Stale(const RingCoverage& ring) const {

@@ -278,6 +278,25 @@ class Programs(CpuCase):
             self.assertEqual(len([line for line in done.stdout.splitlines() if probe in line]), 1, done.stdout[-2000:] + done.stderr)
 
 
+class Busy(CpuCase):
+    """All CPUs have more to do than they can, and each fills its ring in a few hundredths of a second."""
+
+    def test_rings_keep_most_of_what_they_had(self):
+        if subprocess.run(["chrt", "-f", "1", "true"], capture_output=True).returncode != 0:
+            self.skipTest("no real-time priority")
+        callers = "for i in $(seq $(($(nproc) * 2))); do dd if=/dev/zero of=/dev/null bs=1 2> /dev/null & done; wait"
+        process = self.recorder("run", "--cpu", "--cpu-size", "4M", "--max-snapshots", 20, "--", "sh", "-c", callers, stdout=subprocess.DEVNULL)
+        self.when_a_ring_limits(process)
+        shares = []
+        for _ in range(6):
+            time.sleep(0.1)
+            for ring in self.manifest(self.snapshot(process))["window"]["rings"]:
+                if ring["kind"] == "CPU" and ring["lost_any"]:
+                    shares.append(ring["held_bytes"] / 2**22)
+        self.assertGreaterEqual(len(shares), 6)
+        self.assertGreater(min(shares), 0.5, shares)
+
+
 class OneWindow(CpuCase):
     """Streams, a scope's cores and CPUs on one time line."""
 

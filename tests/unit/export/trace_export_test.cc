@@ -62,6 +62,7 @@ FakeTrace Sample() {
                          {},
                          0,
                          0,
+                         0,
                          false,
                          {},
                          {},
@@ -132,8 +133,8 @@ FakeTrace OfTwoStreams() {
   TraceHead& head = trace.its_head;
   head.window.emplace().time = {20, 100};
   head.window->rings = {
-      {{RingKind::kStream, 0, "stdout"}, {}, 0, 0, false, {}, {}, {}},
-      {{RingKind::kStream, 1, "stderr"}, {}, 0, 0, false, {}, {}, {{{10, 15}, 5, 64}}}};
+      {{RingKind::kStream, 0, "stdout"}, {}, 0, 0, 0, false, {}, {}, {}},
+      {{RingKind::kStream, 1, "stderr"}, {}, 0, 0, 0, false, {}, {}, {{{10, 15}, 5, 64}}}};
   head.window->gaps = {{1, {}, {30, 40}, GapReason::kNoRoom, 7, AmountUnit::kBytes}};
   trace.its_end.time = 100;
   return trace;

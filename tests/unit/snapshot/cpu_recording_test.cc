@@ -168,6 +168,18 @@ TEST_F(CpuRecordingTest, ThreadsThatAreNotRecordedAreInTheManifest) {
   EXPECT_THAT(ReportText(manifest), ::testing::HasSubstr("103 of 1 100 threads are not recorded"));
 }
 
+TEST_F(CpuRecordingTest, WhatWasOverwrittenWhileItWasReadIsInTheWindow) {
+  Start();
+  for (TimeNs time = 1000; time <= 5000; time += 1000) cpus_.Call(0, time, 4711, 1, 0);
+  cpus_.Call(1, 5500, 4712, 1, 0).Overwrite(0, 4);
+  cpus_.Ring(0).discarded_bytes = 3 * cpus_.Ring(0).records.size();
+  const Manifest manifest = Snapshot(6000);
+  EXPECT_EQ(Ring(manifest, 0).bytes_discarded, cpus_.Ring(0).discarded_bytes);
+  EXPECT_EQ(Ring(manifest, 1).bytes_discarded, 0u);
+  EXPECT_THAT(ReportText(manifest), ::testing::HasSubstr("  CPU 0 events: "));
+  EXPECT_THAT(ReportText(manifest), ::testing::HasSubstr(" were overwritten while they were read"));
+}
+
 TEST_F(CpuRecordingTest, WhatTheKernelLostIsAGapSinceTheSnapshotBefore) {
   Start();
   cpus_.Call(0, 1000, 4711, 1, 0);

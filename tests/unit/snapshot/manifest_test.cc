@@ -89,6 +89,7 @@ Manifest FullManifest() {
   window.rings.resize(2);
   window.rings[0].ring = {RingKind::kCpu, 0, "events"};
   window.rings[0].held = TimeSpan{30 * kSecond, 41 * kSecond};
+  window.rings[0].bytes_discarded = 4096;
   window.rings[0].covered = {{31 * kSecond, 35 * kSecond}, {36 * kSecond, 41 * kSecond}};
   window.rings[1].ring = {RingKind::kCore, 3, "scope"};
   window.rings[1].stale = {{{1 * kSecond, 2 * kSecond}, 29 * kSecond, 64}};
@@ -284,6 +285,7 @@ TEST(SavedManifest, HasTheWindowThatWasWritten) {
   EXPECT_EQ(window.rings[0].ring, written.window->rings[0].ring);
   EXPECT_EQ(window.rings[0].covered, written.window->rings[0].covered);
   EXPECT_EQ(window.rings[0].held, written.window->rings[0].held);
+  EXPECT_EQ(window.rings[0].bytes_discarded, 4096u);
   EXPECT_EQ(window.rings[1].stale[0].age, 29 * kSecond);
   ASSERT_EQ(window.gaps.size(), 2u);
   EXPECT_EQ(window.gaps[0].task, 42);
