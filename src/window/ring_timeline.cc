@@ -234,21 +234,6 @@ class TimelineMaker {
                   (loss.reason == GapReason::kSharedSink && before_all);
   }
 
-  static std::vector<TimeSpan> SplitAt(const Spans& spans, const std::vector<TimeNs>& instants) {
-    std::vector<TimeSpan> split;
-    auto instant = instants.begin();
-    for (TimeSpan span : spans) {
-      instant = std::upper_bound(instant, instants.end(), span.from);
-      for (; instant != instants.end() && *instant < span.to; ++instant) {
-        if (*instant == span.from) continue;
-        split.push_back({span.from, *instant});
-        span.from = *instant;
-      }
-      split.push_back(span);
-    }
-    return split;
-  }
-
   const RingHistory& ring_;
   const RunsOfRing& runs_;
   const std::optional<SinkOfRing>& sink_;

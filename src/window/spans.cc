@@ -52,6 +52,21 @@ Spans Subtract(const Spans& a, const Spans& b) {
   return rest;
 }
 
+std::vector<TimeSpan> SplitAt(const Spans& spans, const std::vector<TimeNs>& instants) {
+  std::vector<TimeSpan> split;
+  auto instant = instants.begin();
+  for (TimeSpan span : spans) {
+    instant = std::upper_bound(instant, instants.end(), span.from);
+    for (; instant != instants.end() && *instant < span.to; ++instant) {
+      if (*instant == span.from) continue;
+      split.push_back({span.from, *instant});
+      span.from = *instant;
+    }
+    split.push_back(span);
+  }
+  return split;
+}
+
 TimeSpan Clip(TimeSpan a, TimeSpan b) { return {std::max(a.from, b.from), std::min(a.to, b.to)}; }
 
 }  // namespace hangscope

@@ -26,6 +26,9 @@ Spans Union(const Spans& a, const Spans& b);
 Spans Intersect(const Spans& a, TimeSpan b);
 Spans Subtract(const Spans& a, const Spans& b);
 
+// The same set, in spans that touch at the instants inside; these ascend.
+std::vector<TimeSpan> SplitAt(const Spans& spans, const std::vector<TimeNs>& instants);
+
 // The instants of a that b has, too; empty (from >= to) where there are none.
 TimeSpan Clip(TimeSpan a, TimeSpan b);
 

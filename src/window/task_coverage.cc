@@ -13,13 +13,15 @@ struct Known {
   std::vector<TimeNs> instants;    // at which one of the rings lost something
 
   void Add(const RingTimeline& timeline) {
-    std::vector<TimeSpan> known = timeline.covered;
-    known.insert(known.end(), timeline.idle.begin(), timeline.idle.end());
+    std::vector<TimeNs> lost;
+    for (const RingLoss& loss : timeline.losses) {
+      if (loss.time.from == loss.time.to) lost.push_back(loss.time.from);
+    }
+    std::vector<TimeSpan> known = SplitAt(timeline.idle, lost);
+    known.insert(known.end(), timeline.covered.begin(), timeline.covered.end());
     unbroken.insert(unbroken.end(), known.begin(), known.end());
     spans = Union(spans, MakeSpans(std::move(known)));
-    for (const RingLoss& loss : timeline.losses) {
-      if (loss.time.from == loss.time.to) instants.push_back(loss.time.from);
-    }
+    instants.insert(instants.end(), lost.begin(), lost.end());
   }
 };
 

@@ -130,6 +130,18 @@ TEST(Window, DropsNothingThatWasLostInsideAHeldSpan) {
   EXPECT_EQ(ReportedTasks(window), "7 breaks @20,40..45; 8 continuous");
 }
 
+TEST(Window, BreaksATaskWhereItsRingLostSomethingWhileItWasQuiet) {
+  WindowInput input;
+  input.rings = {Cpu(0)};
+  Hold(input.rings[0], 0, 30, 100);
+  input.rings[0].losses = {Loss(50, 50, GapReason::kNoRoom, 1, AmountUnit::kRecords)};
+  input.runs = {{7, 0, Between(10, 60)}, {8, 0, Between(60, 70)}};
+  input.runs_known_since = At(0);
+  const Window window = Find(input);
+  EXPECT_EQ(ReportedRing(window, 0), "covered 0..30 idle 30..100");
+  EXPECT_EQ(ReportedTasks(window), "7 breaks @50; 8 continuous");
+}
+
 TEST(Window, KnowsTheAmountOnlyOfAGapThatIsWhollyInside) {
   WindowInput input;
   input.rings = {Cpu(0)};
