@@ -36,6 +36,10 @@ uint64_t PerfEventId(const PerfDescriptor& event) {
   return ioctl(event.get(), PERF_EVENT_IOC_ID, &id) == 0 ? id : 0;
 }
 
+bool SetPerfFilter(const PerfDescriptor& event, const std::string& filter) {
+  return ioctl(event.get(), PERF_EVENT_IOC_SET_FILTER, filter.c_str()) == 0;
+}
+
 PerfRingMapping::PerfRingMapping(const PerfDescriptor& event, uint64_t capacity_bytes, Kind kind) {
   // The kernel overwrites what is mapped read-only, and stops at data_tail where that can be
   // written.

@@ -6,6 +6,7 @@
 #include <sys/types.h>
 
 #include <cstdint>
+#include <string>
 #include <utility>
 
 #include "cpu/perf_ring.h"
@@ -46,6 +47,10 @@ PerfDescriptor OpenPerfEvent(const perf_event_attr& attr, pid_t pid, int cpu);
 
 // The id that its records carry; 0 where the kernel does not say.
 uint64_t PerfEventId(const PerfDescriptor& event);
+
+// Only what the kernel finds to match `filter`, a tracepoint's filter as tracefs takes it, is
+// recorded. False: errno says why.
+bool SetPerfFilter(const PerfDescriptor& event, const std::string& filter);
 
 // Owns the mapping of a ring.
 class PerfRingMapping {

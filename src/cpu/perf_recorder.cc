@@ -29,6 +29,8 @@
 #include "cpu/process_tree.h"
 #include "cpu/shared_samples.h"
 #include "cpu/side_band_recorder.h"
+#include "cpu/task_ends.h"
+#include "proc/proc_folder.h"
 
 namespace hangscope {
 namespace {
@@ -70,6 +72,9 @@ PerfEventSpec Dummy() {
   return spec;
 }
 
+// Tracepoints have the numbers of the first PID namespace, records those of ours.
+bool NumbersAreTheKernels() { return ProcFolder("/proc").IsInFirstPidNamespace().value_or(false); }
+
 PerfEventSpec SideBandEvent() {
   PerfEventSpec spec = Dummy();
   perf_event_attr& attr = spec.event.attr;
@@ -107,8 +112,8 @@ struct RecordedEvent {
 
   // An inherited uprobe has its path read anew by each fork and each new thread, out of the memory
   // of the program, where it is not: then they fail with EFAULT. So probes are not inherited but
-  // set for everybody, by CPU.
-  bool of_everybody() const { return !path.empty(); }
+  // set for everybody, by CPU. So are those with a filter, for tasks that have no events any more.
+  bool of_everybody() const { return !path.empty() || !event.filter.empty(); }
 };
 
 struct RecordedThread {
@@ -141,6 +146,7 @@ class PerfRecorder final : public CpuRecorder {
 
   void ChooseEvents();
   void Choose(const std::string& name, Refusals* refusals);
+  void AddEnds();
   void AddTracer(const PerfEventSpec& spec, Refusals* refusals);
   bool Add(PerfEventSpec spec, bool side_band, Refusals* refusals);
   PerfDescriptor Open(const RecordedEvent& recorded, pid_t tid, int cpu) const;
@@ -149,7 +155,7 @@ class PerfRecorder final : public CpuRecorder {
   Status AttachTree();
   Status Attach(pid_t tid);
   Status AttachEvents(RecordedThread* thread, bool side_band);
-  Status AttachProbes();
+  Status AttachToEverybody();
   Status AttachEvent(RecordedEvent* recorded, RecordedThread* thread, bool side_band);
   bool MadeWhileAttaching() const;
   void AttachTracers(pid_t tid);
@@ -188,7 +194,7 @@ Status PerfRecorder::Start() {
     return Status::Io("nothing of process " + std::to_string(pid_) +
                       " can be recorded: " + (warnings_.empty() ? "" : warnings_.back()));
   if (Status status = AttachAll(); !status.ok()) return status;
-  if (Status status = AttachProbes(); !status.ok()) return status;
+  if (Status status = AttachToEverybody(); !status.ok()) return status;
   trials_.clear();
   for (const auto& [reason, threads] : unrecorded_)
     warnings_.push_back(std::to_string(threads) + " of " + std::to_string(at_start_.size()) +
@@ -276,6 +282,8 @@ void PerfRecorder::ChooseEvents() {
   }
   if (events_.empty()) Add(SideBandEvent(), true, &refusals);
   for (const char* name : kUsualEvents) Choose(name, &refusals);
+  if (!events_.empty() && !whole_machine_ && permission_.tracepoints() && NumbersAreTheKernels())
+    AddEnds();
   const bool sees_switches = std::any_of(
       events_.begin(), events_.end(),
       [](const RecordedEvent& each) { return each.event.name == "sched:sched_switch"; });
@@ -289,6 +297,17 @@ void PerfRecorder::ChooseEvents() {
   warn(outside_only_, "is recorded outside of the kernel only",
        "are recorded outside of the kernel only");
   warn(refusals, "is not recorded", "are not recorded");
+}
+
+// Where they are left out or refused, windows say what is missing.
+void PerfRecorder::AddEnds() {
+  Refusals untold;
+  for (const FilteredEvent& each : kEventsOfEnds) {
+    auto specs = PerfEventFinder(PosixFileSystem(), sources_).Find(each.name);
+    if (!specs.ok() || specs->size() != 1) continue;
+    specs->front().event.filter = each.filter;
+    Add(std::move(specs->front()), false, &untold);
+  }
 }
 
 void PerfRecorder::Choose(const std::string& name, Refusals* refusals) {
@@ -371,9 +390,13 @@ PerfDescriptor PerfRecorder::Open(const RecordedEvent& recorded, pid_t tid, int 
   perf_event_attr attr = recorded.event.attr;
   if (!recorded.path.empty()) attr.config1 = reinterpret_cast<uintptr_t>(recorded.path.c_str());
   PerfDescriptor event = OpenPerfEvent(attr, tid, cpu);
-  if (event.ok() || errno != EMFILE) return event;
-  AllowMoreDescriptors();
-  return OpenPerfEvent(attr, tid, cpu);
+  if (!event.ok() && errno == EMFILE) {
+    AllowMoreDescriptors();
+    event = OpenPerfEvent(attr, tid, cpu);
+  }
+  const std::string& filter = recorded.event.filter;
+  if (event.ok() && !filter.empty() && !SetPerfFilter(event, filter)) return PerfDescriptor();
+  return event;
 }
 
 // A thread that is made while its maker gets its events inherits only those that are there already.
@@ -450,7 +473,7 @@ void PerfRecorder::AttachTracers(pid_t tid) {
 }
 
 // Where the whole machine is recorded they are set already.
-Status PerfRecorder::AttachProbes() {
+Status PerfRecorder::AttachToEverybody() {
   if (whole_machine_ || std::none_of(events_.begin(), events_.end(),
                                      [](const RecordedEvent& each) { return each.of_everybody(); }))
     return {};
@@ -525,7 +548,11 @@ Result<CpuCapture> PerfRecorder::Take() {
   ReadRings(&capture);
   DrainSideBand();
   for (const RecordedEvent& each : events_) capture.events.push_back(each.event);
-  for (PerfRing& ring : capture.rings) MendSharedSamples(capture.events, &ring.records);
+  const TaskEnds ends(side_band_.records());
+  for (PerfRing& ring : capture.rings) {
+    MendSharedSamples(capture.events, &ring.records);
+    NameEndedTasks(capture.events, ends, &ring);
+  }
   capture.threads_at_start = at_start_.size();
   for (const auto& [reason, threads] : unrecorded_) capture.threads_not_recorded += threads;
   capture.side_band = side_band_.records();

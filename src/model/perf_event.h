@@ -21,6 +21,8 @@ struct PerfEvent {
   std::vector<uint64_t> ids;  // of its records (PERF_SAMPLE_IDENTIFIER)
   std::string format = {};    // of a tracepoint: its format file in tracefs; empty: none
   std::string system = {};    // of a tracepoint: "sched"
+  // of a tracepoint: the kernel records only what matches this, of everybody (cpu/task_ends.h)
+  std::string filter = {};
 };
 
 // One ring of ordinary events as it was read: whole records, oldest first, each as in a perf.data

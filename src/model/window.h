@@ -50,6 +50,7 @@ enum class GapReason {
   kBlind,        // nothing was recorded while a snapshot was taken
   kNoRoom,       // the recorder had no room and dropped it
   kUnreadable,   // a file is damaged there, or what it says contradicts itself
+  kLastEvents,   // a task ended: from then on its events record nothing
   kNotRecorded,  // it did not record then: not yet, not any more, or it ran and nothing came
 };
 
@@ -69,6 +70,8 @@ constexpr std::string_view GapReasonName(GapReason reason) {
       return "dropped for want of room";
     case GapReason::kUnreadable:
       return "unreadable";
+    case GapReason::kLastEvents:
+      return "last events not recorded";
     case GapReason::kNotRecorded:
       return "not recorded";
   }
@@ -121,6 +124,7 @@ struct TaskCoverage {
   bool continuous = false;       // each of its runs inside the window is covered
   std::vector<TimeSpan> ran;     // inside the window, as far as known
   std::vector<TimeSpan> breaks;  // parts of `ran` that no ring covers
+  bool ended = false;            // inside the window
 };
 
 enum class WindowPolicy {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "cpu/task_ends.h"
 #include "perf/perf_record.h"
 
 namespace hangscope {
@@ -133,7 +134,9 @@ CpuManifest CpuRecording::Describe(uint64_t file_bytes) const {
   cpu.side_band_lost = captured_->side_band_lost;
   cpu.threads_at_start = captured_->threads_at_start;
   cpu.threads_not_recorded = captured_->threads_not_recorded;
-  for (const PerfEvent& event : captured_->events) cpu.events.push_back(event.name);
+  for (const PerfEvent& event : captured_->events) {
+    if (event.filter.empty()) cpu.events.push_back(event.name);
+  }
   for (const PerfRing& ring : captured_->rings) {
     ++cpu.rings;
     cpu.ring_bytes = std::max(cpu.ring_bytes, ring.capacity_bytes);
@@ -164,6 +167,8 @@ Status CpuRecording::Write(const std::string& folder, bool since_last,
   const RecordedRings rings =
       RecordedOf(*captured_, input, window, finder->last_marks(), manifest->pid);
   Trim(finder->last_marks(), &window);
+  const TaskEnds ends(captured_->side_band);
+  for (PerfRing& ring : captured_->rings) DropEndsOfOthers(captured_->events, ends, &ring);
   auto written = WritePerfFile(files_, folder + "/" + kCpuFileName, *captured_, origin_, &rings);
   if (!written.ok()) return written.status();
   manifest->cpu = Describe(*written);

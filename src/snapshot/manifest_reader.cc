@@ -225,7 +225,7 @@ class WindowReader {
     for (const Json* task : Objects(json_, "threads")) {
       window_.tasks.push_back({IntegerField(*task, "thread").value_or(0), TextField(*task, "name"),
                                TrueField(*task, "continuous"), ReadSpans(*task, "ran"),
-                               ReadSpans(*task, "breaks")});
+                               ReadSpans(*task, "breaks"), TrueField(*task, "ended")});
     }
     return std::move(saved_);
   }

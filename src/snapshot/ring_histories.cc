@@ -5,6 +5,7 @@
 #include <optional>
 #include <utility>
 
+#include "cpu/task_ends.h"
 #include "perf/perf_record.h"
 #include "perf/perf_side_band.h"
 
@@ -19,7 +20,8 @@ constexpr uint64_t kStreamSpans = 64;
 // Who runs on the CPUs, as records say it one after the other.
 class RunsReader {
  public:
-  RunsReader(const std::vector<PerfEvent>& events, WindowInput* input) : input_(*input) {
+  RunsReader(const std::vector<PerfEvent>& events, const TaskEnds& ends, WindowInput* input)
+      : ends_(ends), input_(*input) {
     for (const PerfEvent& event : events) {
       formats_.push_back(event.name == "sched:sched_switch" ? TracepointFormat::Parse(event.format)
                                                             : std::nullopt);
@@ -44,9 +46,7 @@ class RunsReader {
       Comes(record.tid, record.time);
     }
   }
-  void End(TimeNs taken) {
-    if (running_) Leaves(running_->task, taken);
-  }
+  void End(TimeNs taken) { EndRun(taken); }
 
  private:
   // The task that leaves recorded it; the one that comes records on its own, if it is recorded at
@@ -57,8 +57,15 @@ class RunsReader {
   }
   void Comes(int64_t task, TimeNs time) {
     if (running_ && running_->task == task) return;
-    if (running_) Leaves(running_->task, time);  // nothing said so
+    EndRun(time);
     running_ = TaskRun{task, ring_, {time, time}};
+  }
+  // Nothing says that it left before `time`, unless it ended.
+  void EndRun(TimeNs time) {
+    if (!running_) return;
+    const TaskEnd* const end = ends_.Last(static_cast<pid_t>(running_->task), time);
+    const bool ended = end != nullptr && end->time >= running_->time.from;
+    Leaves(running_->task, ended ? std::min(time, end->time + 1) : time);
   }
   void Leaves(int64_t task, TimeNs time) {
     if (!running_ || running_->task != task) return;
@@ -67,6 +74,7 @@ class RunsReader {
     running_.reset();
   }
 
+  const TaskEnds& ends_;
   WindowInput& input_;
   std::vector<std::optional<TracepointFormat>> formats_;  // of switches, by event
   int64_t ring_ = 0;
@@ -180,6 +188,39 @@ RingHistory HistoryOf(const AuxRing& ring) {
   return history;
 }
 
+// How many of its last records are missing of a task: the switch, as an event and as a tracepoint.
+// What a process sends its parent depends on the parent; 0: nobody knows.
+uint64_t MissingOf(const TaskEnd& end, const std::vector<PerfEvent>& events) {
+  uint64_t switches = 0;
+  bool signals = false;
+  for (const PerfEvent& event : events) {
+    if (event.attr.context_switch != 0 || event.name == "sched:sched_switch") ++switches;
+    signals = signals || event.name == "signal:signal_generate";
+  }
+  return end.thread == end.process && signals ? 0 : switches;
+}
+
+// Of the part of a ring that is held.
+void AddEnds(const CpuCapture& capture, const TaskEnds& ends, WindowInput* input) {
+  const bool misses = MissesEnds(capture.events);
+  for (const TaskEnd& end : ends.all()) {
+    input->ends.push_back({end.thread, end.time});
+    if (!misses) continue;
+    const RingName name{RingKind::kCpu, end.cpu, "events"};
+    for (RingHistory& ring : input->rings) {
+      if (ring.ring != name || ring.held.empty() || end.time < ring.held.front().time.from ||
+          end.time > ring.recorded_until)
+        continue;
+      const uint64_t missing = MissingOf(end, capture.events);
+      ring.losses.push_back({{end.time, end.time},
+                             GapReason::kLastEvents,
+                             missing,
+                             missing == 0 ? AmountUnit::kUnknown : AmountUnit::kRecords,
+                             end.thread});
+    }
+  }
+}
+
 void AddNames(const CpuCapture& capture, const PerfRecordParser& parser, WindowInput* input) {
   std::map<int64_t, std::string> names;
   const auto read = [&](std::string_view records) {
@@ -209,12 +250,14 @@ RingName NameOfRing(const PerfRing& ring) {
 void AddCpuRings(const CpuCapture& capture, const std::vector<RingMark>& before, TimeNs last_time,
                  WindowInput* input) {
   const PerfRecordParser parser(capture.events);
-  RunsReader runs(capture.events, input);
+  const TaskEnds ends(capture.side_band);
+  RunsReader runs(capture.events, ends, input);
   for (const PerfRing& ring : capture.rings) {
     RingHistory history = ReadRing(ring, parser, &runs);
     AddLosses(ring, FindMark(before, history.ring), last_time, &history);
     input->rings.push_back(std::move(history));
   }
+  AddEnds(capture, ends, input);
   for (const AuxRing& ring : capture.aux) input->rings.push_back(HistoryOf(ring));
   AddNames(capture, parser, input);
 }

@@ -75,10 +75,16 @@ struct TaskRun {
   TimeSpan time;
 };
 
+struct EndOfTask {
+  int64_t task = 0;
+  TimeNs time = 0;
+};
+
 struct WindowInput {
   std::vector<RingHistory> rings;
   std::vector<SinkHistory> sinks;
   std::vector<TaskRun> runs;
+  std::vector<EndOfTask> ends;
   // From here to the trigger `runs` has every run of every task that a ring which is not always on
   // would record. Where bytes are missing it is then only while one of them ran. Nothing: they are
   // as complete as they look, from the first one on, and tell of rings from which no byte is

@@ -92,7 +92,8 @@ class TimelineMaker {
         return hole.from <= loss.time.from && loss.time.to <= hole.to;
       });
       // What was not even written has no offset that could be missing.
-      if (!in_hole || loss.reason == GapReason::kBlind || loss.reason == GapReason::kNoRoom)
+      if (!in_hole || loss.reason == GapReason::kBlind || loss.reason == GapReason::kNoRoom ||
+          loss.reason == GapReason::kLastEvents)
         return Report(i);
       told_[i] = true;
       if (!reason) reason = loss.reason;

@@ -52,6 +52,11 @@ class TaskCoverer {
         if (piece.task) AddTime(*piece.task, piece.time);
       }
     }
+    for (const EndOfTask& end : input_.ends) {
+      const auto found = tasks_.find(end.task);
+      if (found != tasks_.end() && end.time >= window_.from && end.time <= window_.to)
+        found->second.ended = true;
+    }
     for (const auto& [task, name] : input_.task_names) {
       const auto found = tasks_.find(task);
       if (found != tasks_.end()) found->second.name = name;

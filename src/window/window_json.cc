@@ -45,11 +45,8 @@ Json CoverageObject(const RingCoverage& ring) {
 }
 
 Json TaskObject(const TaskCoverage& task) {
-  return {{"thread", task.task},
-          {"name", task.name},
-          {"continuous", task.continuous},
-          {"ran", SpanList(task.ran)},
-          {"breaks", SpanList(task.breaks)}};
+  return {{"thread", task.task}, {"name", task.name},         {"continuous", task.continuous},
+          {"ended", task.ended}, {"ran", SpanList(task.ran)}, {"breaks", SpanList(task.breaks)}};
 }
 
 }  // namespace

@@ -29,6 +29,8 @@ char Letter(GapReason reason) {
       return 'd';
     case GapReason::kUnreadable:
       return 'u';
+    case GapReason::kLastEvents:
+      return 'e';
     case GapReason::kNotRecorded:
       return 'n';
   }
@@ -221,10 +223,15 @@ class Screen {
         std::any_of(window_.rings.begin(), window_.rings.end(), [](const RingCoverage& ring) {
           return ring.ring.kind == RingKind::kCpu && ring.ring.what == "events";
         });
-    if (cpus)
-      text_ +=
-          "  not in CPU rings: wake-ups by interrupts on idle CPUs; without --all-cpus, by other "
-          "programs, too\n";
+    if (!cpus) return;
+    const auto ended = std::count_if(window_.tasks.begin(), window_.tasks.end(),
+                                     [](const TaskCoverage& task) { return task.ended; });
+    text_ += fmt::format(
+        "  not in CPU rings: wake-ups by interrupts on idle CPUs; without --all-cpus, by other "
+        "programs{}, too\n",
+        ended == 0   ? ""
+        : ended == 1 ? " and by the task that ended"
+                     : fmt::format(" and by the {} tasks that ended", FormatCount(ended)));
   }
 
   void Tasks() {

@@ -21,6 +21,7 @@ class FakeCpus {
   static constexpr uint64_t kSwitchId = 101;
   static constexpr uint64_t kCallId = 102;
   static constexpr uint64_t kSideBandId = 103;  // in rings that do not overwrite themselves
+  static constexpr uint64_t kLastSwitchId = 104;
   static constexpr int kPid = 4711;
 
   FakeCpus() {
@@ -51,12 +52,7 @@ class FakeCpus {
   }
 
   FakeCpus& Switch(int cpu, TimeNs time, int from, int to) {
-    std::string raw = RawHead(314);
-    AddName(&raw, "from");
-    AddNumbers(&raw, {uint64_t(uint32_t(from)) | uint64_t{120} << 32, 0});
-    AddName(&raw, "to");
-    AddNumbers(&raw, {uint64_t(uint32_t(to)) | uint64_t{120} << 32});
-    return Sample(cpu, time, from, kSwitchId, raw);
+    return Sample(cpu, time, from, kSwitchId, SwitchRaw(from, to));
   }
   FakeCpus& Call(int cpu, TimeNs time, int tid, uint64_t number, uint64_t argument) {
     std::string raw = RawHead(21);
@@ -75,6 +71,34 @@ class FakeCpus {
     capture_.side_band += Header(PERF_RECORD_COMM, 0, body.size() + kTrailerBytes) + body +
                           Trailer(0, time, tid, kSideBandId);
     return *this;
+  }
+  // PERF_RECORD_EXIT: from now on its own events record nothing.
+  FakeCpus& Ends(int cpu, TimeNs time, int tid) {
+    const uint64_t maker = uint64_t(uint32_t(kPid)) | uint64_t(uint32_t(kPid)) << 32;
+    std::string body;
+    AddNumbers(&body, {maker, uint64_t(uint32_t(tid)) | uint64_t(uint32_t(kPid)) << 32,
+                       static_cast<uint64_t>(time)});
+    capture_.side_band += Header(PERF_RECORD_EXIT, 0, body.size() + kTrailerBytes) + body +
+                          Trailer(cpu, time, tid, kSideBandId);
+    return *this;
+  }
+  // Its events are inherited, as of a recorder of one program.
+  FakeCpus& OfOneProgram() {
+    for (PerfEvent& event : capture_.events) event.attr.inherit = 1;
+    return *this;
+  }
+  // Besides, the last switches of tasks are recorded, of everybody's.
+  FakeCpus& WithLastSwitches() {
+    PerfEvent last = capture_.events[0];
+    last.ids = {kLastSwitchId};
+    last.attr.inherit = 0;
+    last.filter = "prev_state & 48";
+    capture_.events.push_back(last);
+    return *this;
+  }
+  // `tid` leaves the CPU for the last time; the sample says that it is `sampled`.
+  FakeCpus& SwitchLast(int cpu, TimeNs time, int tid, int sampled) {
+    return Sample(cpu, time, sampled, kLastSwitchId, SwitchRaw(tid, 0));
   }
   FakeCpus& Lost(int cpu, uint64_t records) {
     Ring(cpu).lost_records += records;
@@ -146,10 +170,18 @@ class FakeCpus {
     name.resize(16, '\0');
     *bytes += name;
   }
-  static std::string RawHead(uint64_t number) {
+  static std::string RawHead(uint64_t number, int tid = kPid) {
     std::string bytes;
-    AddNumbers(&bytes, {number | uint64_t{kPid} << 32});
+    AddNumbers(&bytes, {number | uint64_t(uint32_t(tid)) << 32});
     return bytes;
+  }
+  static std::string SwitchRaw(int from, int to) {
+    std::string raw = RawHead(314, from);
+    AddName(&raw, "from");
+    AddNumbers(&raw, {uint64_t(uint32_t(from)) | uint64_t{120} << 32, 0});
+    AddName(&raw, "to");
+    AddNumbers(&raw, {uint64_t(uint32_t(to)) | uint64_t{120} << 32});
+    return raw;
   }
   static std::string Header(uint32_t type, uint16_t misc, size_t body_bytes) {
     perf_event_header header{};

@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
 """What the kernel does with a program, in snapshots: complete against a log that the program writes itself."""
+import contextlib
 import json
 import mmap
 import os
 import pathlib
+import re
 import shutil
 import signal
 import struct
@@ -16,6 +18,7 @@ from support import BUILD, HANGSCOPE, Case, main
 
 HOPPING = pathlib.Path(BUILD) / "tests/hopping_threads"
 MARKED = pathlib.Path(BUILD) / "tests/marked_calls"
+FORK, EXIT = 7, 4
 PRCTL = {"x86_64": 157, "aarch64": 167}.get(os.uname().machine)
 MARK = 0x48530000
 CALLS_PER_HOP = 3
@@ -276,6 +279,124 @@ class Programs(CpuCase):
         if shutil.which("perf"):
             done = subprocess.run(["perf", "script", "-i", folder / "cpu.perf.data"], capture_output=True, text=True, timeout=60)
             self.assertEqual(len([line for line in done.stdout.splitlines() if probe in line]), 1, done.stdout[-2000:] + done.stderr)
+
+
+ENDING = """
+import os, threading, time
+for _ in range(30):
+    thread = threading.Thread(target=time.sleep, args=(0.001,))
+    thread.start(); thread.join()
+    child = os.fork()
+    if child == 0: os._exit(0)
+    os.waitpid(child, 0)
+"""
+
+
+class Ends(CpuCase):
+    """Of threads and processes: the kernel takes their events away before it tells their parent and lets them go."""
+
+    FTRACED = re.compile(r"-(\d+) +\[(\d+)\] [^ ]+ +(\d+)\.(\d{6}): (sched_switch|signal_generate): (.*)")
+
+    @contextlib.contextmanager
+    def ftrace(self):
+        """A second witness: a buffer of its own, with the clock of ours."""
+        buffer = tracefs() / "instances" / f"hangscope-{os.getpid()}"
+        try:
+            buffer.mkdir()
+        except OSError as error:
+            self.skipTest(f"no ftrace beside perf: {error}")
+        try:
+            (buffer / "trace_clock").write_text("mono")
+            (buffer / "events/sched/sched_switch/filter").write_text("prev_state & 48")
+            (buffer / "events/signal/signal_generate/filter").write_text("sig == 17")
+            for event in ("sched/sched_switch", "signal/signal_generate"):
+                (buffer / "events" / event / "enable").write_text("1")
+            yield buffer
+        finally:
+            buffer.rmdir()
+
+    def last_events(self, buffer):
+        """(event, thread, ns) of what tasks did at their end, as ftrace has it."""
+        for thread, _, seconds, microseconds, event, _ in self.FTRACED.findall((buffer / "trace").read_text()):
+            yield event, int(thread), int(seconds) * 10**9 + int(microseconds) * 1000
+
+    def recorded(self, data):
+        """{(event, thread): [ns]} of the switches and signals in a file."""
+        numbers = {int((tracefs() / "events" / path / "id").read_text()): path.split("/")[1] for path in ("sched/sched_switch", "signal/signal_generate")}
+        found = {}
+        for number, _, tid, at, _, _ in data.samples():
+            if event := numbers.get(data.tracepoints[number]):
+                found.setdefault((event, tid), []).append(at)
+        return found
+
+    def tasks(self, data):
+        """Threads that the file says were made, and those of them that ended."""
+        made, ended = set(), set()
+        for kind, at, _ in data.records():
+            if kind in (FORK, EXIT):
+                (made if kind == FORK else ended).add(struct.unpack_from("<i", data.bytes, at + 16)[0])
+        return made, ended
+
+    def test_are_recorded_as_ftrace_sees_them_and_no_others(self):
+        if os.geteuid() != 0:
+            self.skipTest("what everybody does is recorded by root")
+        with self.ftrace() as buffer:
+            stranger = subprocess.Popen(["sh", "-c", "while :; do /bin/true; done"])
+            self.addCleanup(stranger.wait)
+            self.addCleanup(stranger.kill)
+            self.assertEqual(self.run_program([sys.executable, "-c", ENDING], "--cpu", "--on-exit", "always").status, 0)
+            seen = list(self.last_events(buffer))
+        folder, = self.snapshots()
+        window, data = self.manifest(folder)["window"], self.perf_data(folder)
+        recorded = self.recorded(data)
+        made, ended = self.tasks(data)
+        self.assertGreaterEqual(len(ended & made), 60)
+        ours = [(event, thread, at) for event, thread, at in seen if thread in made and window["from_ns"] <= at <= window["to_ns"]]
+        self.assertGreaterEqual(len(ours), 90)  # a switch each, and of each process a signal
+        missing = [each for each in ours if not any(abs(at - each[2]) < 1_000_000 for at in recorded.get(each[:2], []))]
+        self.assertEqual(missing, [])
+        strangers = {thread for _, thread, _ in seen} - made - ended
+        self.assertGreater(len(strangers), 0)
+        self.assertEqual({thread for _, thread in recorded} & strangers, set())
+        threads = {thread["thread"]: thread for thread in window["threads"]}
+        self.assertTrue(all(threads[thread]["ended"] for thread in ended & threads.keys()))
+        self.assertIn(f"and by the {len([t for t in threads.values() if t['ended']])} tasks that ended, too", (folder / "report.txt").read_text())
+        self.assertEqual(window["gaps"], [])
+
+    def check_gaps(self, *before, size, program, lost_records):
+        """That all ends are gaps where hangscope runs behind `before`."""
+        os.chmod(self.folder, 0o777)
+        outcome = subprocess.run(
+            [*before, HANGSCOPE, "run", "--cpu", "--cpu-size", size, "--on-exit", "always", "--prefix", self.prefix, "--", *program],
+            capture_output=True, text=True, timeout=60, env={**os.environ, "XDG_RUNTIME_DIR": ""})
+        self.assertEqual(outcome.returncode, 0, outcome.stderr)
+        folder, = self.snapshots()
+        window = self.manifest(folder)["window"]
+        made, ended = self.tasks(self.perf_data(folder))
+        gaps = [gap for gap in window["gaps"] if gap["why"] == "last events not recorded"]
+        inside = ended & made & {thread["thread"] for thread in window["threads"]}
+        self.assertGreater(len(inside), 20)
+        self.assertLessEqual(inside, {gap["thread"] for gap in gaps})
+        self.assertLessEqual({gap["thread"] for gap in gaps} & made, ended)
+        self.assertEqual({gap["lost_records"] for gap in gaps}, lost_records)
+        self.assertFalse(any(thread["continuous"] for thread in window["threads"] if thread["thread"] in ended))
+        self.assertIn("last events not recorded", (folder / "report.txt").read_text())
+
+    def test_are_gaps_where_everybody_may_not_be_recorded(self):
+        if os.geteuid() != 0:
+            self.skipTest("becoming another user needs root")
+        if int(pathlib.Path("/proc/sys/kernel/perf_event_paranoid").read_text()) != 2:
+            self.skipTest("kernel.perf_event_paranoid is not 2")
+        # All that is recorded of a task's end is its switch.
+        ending = "i=0; while [ $i -lt 30 ]; do sleep 0; i=$((i + 1)); done"
+        self.check_gaps("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", size="256K", program=("sh", "-c", ending), lost_records={1})
+
+    def test_are_gaps_where_the_kernel_has_other_numbers_for_them(self):
+        unshare = ["unshare", "-p", "-f", "--mount-proc"]
+        if subprocess.run([*unshare, "true"], capture_output=True).returncode != 0:
+            self.skipTest("no PID namespace may be made here")
+        # Of a thread two switches; what a process tells its parent depends on the parent.
+        self.check_gaps(*unshare, size="8M", program=(sys.executable, "-c", ENDING), lost_records={2, None})
 
 
 class Busy(CpuCase):

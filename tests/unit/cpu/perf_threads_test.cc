@@ -1,5 +1,6 @@
 // Whom a recorder records: threads and processes that are there, that come while it begins, and
 // that come later.
+#include <map>
 #include <set>
 #include <thread>
 
@@ -55,6 +56,45 @@ TEST_F(PerfThreadsTest, FollowsThreadsForksAndExecs) {
   EXPECT_TRUE(mapped);
   EXPECT_EQ(capture.side_band_lost, 0u);
   EXPECT_FALSE(Parse(side_band, capture.events).empty());
+}
+
+// The kernel takes their events away before it tells their parent and lets them go.
+TEST_F(PerfThreadsTest, RecordsTheLastSwitchOfEachTaskAndWhatTellsItsParent) {
+  NeedTracepoints();
+  if (IsSkipped()) return;
+  constexpr int kTasks = 20;
+  auto* const tids = static_cast<int*>(
+      mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
+  ASSERT_NE(tids, MAP_FAILED);
+  Fork([&](ChildCounts&) {
+    for (int i = 0; i < kTasks; ++i) {
+      std::thread([&] { tids[i] = Tid(); }).join();
+      const pid_t child = fork();
+      if (child == 0) _exit(0);
+      tids[kTasks + i] = child;
+      waitpid(child, nullptr, 0);
+    }
+  });
+  const pid_t program = child_;
+  Start();
+  Go();
+  for (int i = 0; i < 3; ++i) {  // others end, too
+    const pid_t stranger = fork();
+    if (stranger == 0) _exit(0);
+    waitpid(stranger, nullptr, 0);
+  }
+  WaitForEnd();
+  std::map<int, int> left, told;  // how often, by thread
+  for (const SeenRecord& seen : AllOf(Take())) {
+    const bool is_last =
+        seen.event == "sched:sched_switch" && (At<int64_t>(seen.raw, 32) & (16 | 32)) != 0;
+    if (is_last && seen.tid == At<int>(seen.raw, 24)) ++left[seen.tid];
+    if (seen.event == "signal:signal_generate" && At<int>(seen.raw, 8) == SIGCHLD) ++told[seen.tid];
+  }
+  for (int i = 0; i < 2 * kTasks; ++i) EXPECT_EQ(left[tids[i]], 1) << (i < kTasks ? "thread" : "");
+  for (int i = 0; i < kTasks; ++i) EXPECT_EQ(told[tids[kTasks + i]], 1);
+  EXPECT_EQ(told[program], 1);
+  munmap(tids, 4096);
 }
 
 // A thread that numbers its calls: each of them is to be recorded once.

@@ -154,6 +154,41 @@ TEST_F(CpuRecordingTest, FirstWindowSinceTheLastBeginsWithTheRecording) {
   EXPECT_TRUE(manifest.window->gaps.empty());
 }
 
+TEST_F(CpuRecordingTest, LastEventsOfATaskAreAGapWhereTheyAreNotRecorded) {
+  Start();
+  cpus_.OfOneProgram().Named(1, 4712, "worker");
+  cpus_.Call(0, 1000, 4712, 1, 0).Ends(0, 1500, 4712).Call(0, 3000, 4713, 1, 0);
+  const Manifest manifest = Snapshot(4000);
+  const Window& window = *manifest.window;
+  ASSERT_EQ(window.gaps.size(), 1u);
+  EXPECT_EQ(window.gaps[0].reason, GapReason::kLastEvents);
+  EXPECT_EQ(window.gaps[0].time, (TimeSpan{1500, 1500}));
+  EXPECT_EQ(window.gaps[0].task, 4712);
+  EXPECT_EQ(window.gaps[0].amount, 1u) << "its switch";
+  ASSERT_EQ(window.tasks.size(), 2u);
+  EXPECT_FALSE(window.tasks[0].continuous);
+  EXPECT_TRUE(window.tasks[0].ended);
+  EXPECT_THAT(window.tasks[0].ran, ::testing::ElementsAre(TimeSpan{1000, 1501}))
+      << "and not until somebody else came";
+  EXPECT_TRUE(window.tasks[1].continuous);
+  EXPECT_FALSE(window.tasks[1].ended);
+}
+
+TEST_F(CpuRecordingTest, LastSwitchesOfATaskEndItsRunAndThoseOfOthersStayOut) {
+  Start();
+  cpus_.OfOneProgram().WithLastSwitches();
+  cpus_.Call(0, 1000, 4712, 1, 0).Ends(0, 1500, 4712);
+  cpus_.SwitchLast(0, 1600, 4712, 4712).SwitchLast(0, 1700, 99, 99).Call(0, 3000, 4713, 1, 0);
+  const Manifest manifest = Snapshot(4000);
+  EXPECT_TRUE(manifest.window->gaps.empty());
+  EXPECT_THAT(manifest.window->tasks[0].ran, ::testing::ElementsAre(TimeSpan{1000, 1600}));
+  EXPECT_TRUE(manifest.window->tasks[0].continuous);
+  EXPECT_TRUE(manifest.window->tasks[0].ended);
+  EXPECT_THAT(Records(),
+              ::testing::ElementsAre(std::pair(0, 1000), std::pair(0, 1600), std::pair(0, 3000)));
+  EXPECT_EQ(manifest.cpu.events.size(), 3u) << "none is named twice";
+}
+
 TEST_F(CpuRecordingTest, ThreadsThatAreNotRecordedAreInTheManifest) {
   Start();
   CpuCapture capture = cpus_.Call(0, 1000, 4711, 1, 0).Take(2000);

@@ -93,9 +93,11 @@ Manifest FullManifest() {
   window.rings[0].covered = {{31 * kSecond, 35 * kSecond}, {36 * kSecond, 41 * kSecond}};
   window.rings[1].ring = {RingKind::kCore, 3, "scope"};
   window.rings[1].stale = {{{1 * kSecond, 2 * kSecond}, 29 * kSecond, 64}};
-  window.gaps = {{0, 42, {35 * kSecond, 36 * kSecond}, GapReason::kNoRoom, 7, AmountUnit::kRecords},
-                 {1, {}, {32 * kSecond, 33 * kSecond}, GapReason::kTorn, 16, AmountUnit::kBytes}};
-  window.tasks = {{42, "decoder", true, {{31 * kSecond, 32 * kSecond}}, {}}};
+  window.gaps = {
+      {0, 42, {35 * kSecond, 36 * kSecond}, GapReason::kNoRoom, 7, AmountUnit::kRecords},
+      {1, {}, {32 * kSecond, 33 * kSecond}, GapReason::kTorn, 16, AmountUnit::kBytes},
+      {0, 42, {32 * kSecond, 32 * kSecond}, GapReason::kLastEvents, 2, AmountUnit::kRecords}};
+  window.tasks = {{42, "decoder", true, {{31 * kSecond, 32 * kSecond}}, {}, true}};
   manifest.window = window;
   return manifest;
 }
@@ -276,6 +278,7 @@ TEST(SavedManifest, HasTheWindowThatWasWritten) {
   EXPECT_EQ(saved->window->policy, "last time");
   EXPECT_EQ(saved->window->limited_by, "core 3 scope");
   EXPECT_THAT(saved->window->gaps, ElementsAre(Pair("CPU 0 events: dropped for want of room", 1),
+                                               Pair("CPU 0 events: last events not recorded", 1),
                                                Pair("core 3 scope: torn", 1)));
   const Window& window = saved->window->window;
   EXPECT_EQ(window.policy, WindowPolicy::kLastTime);
@@ -287,14 +290,16 @@ TEST(SavedManifest, HasTheWindowThatWasWritten) {
   EXPECT_EQ(window.rings[0].held, written.window->rings[0].held);
   EXPECT_EQ(window.rings[0].bytes_discarded, 4096u);
   EXPECT_EQ(window.rings[1].stale[0].age, 29 * kSecond);
-  ASSERT_EQ(window.gaps.size(), 2u);
+  ASSERT_EQ(window.gaps.size(), 3u);
   EXPECT_EQ(window.gaps[0].task, 42);
   EXPECT_EQ(window.gaps[0].reason, GapReason::kNoRoom);
   EXPECT_EQ(window.gaps[0].unit, AmountUnit::kRecords);
   EXPECT_EQ(window.gaps[1].ring, 1u);
   EXPECT_EQ(window.gaps[1].unit, AmountUnit::kBytes);
+  EXPECT_EQ(window.gaps[2].reason, GapReason::kLastEvents);
   EXPECT_EQ(window.tasks[0].name, "decoder");
   EXPECT_EQ(window.tasks[0].ran, written.window->tasks[0].ran);
+  EXPECT_TRUE(window.tasks[0].ended);
 }
 
 TEST(SavedManifest, ANewerManifestIsReadAsFarAsItIsKnown) {
@@ -331,7 +336,7 @@ TEST(SavedManifest, MembersOfOtherTypesAreLeftOut) {
   }
   Json json = whole;
   json["window"]["gaps"][0]["ring"]["number"] = 99;
-  EXPECT_EQ(Saved(json.dump())->window->window.gaps.size(), 1u);  // of no ring that there is
+  EXPECT_EQ(Saved(json.dump())->window->window.gaps.size(), 2u);  // of no ring that there is
   json["scope"]["cores"][0]["clock"]["ns_per_count"] = 0;
   EXPECT_THAT(Saved(json.dump())->scope.clocks, IsEmpty());
 }
