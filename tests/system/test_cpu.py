@@ -18,6 +18,7 @@ from support import BUILD, HANGSCOPE, Case, main
 
 HOPPING = pathlib.Path(BUILD) / "tests/hopping_threads"
 MARKED = pathlib.Path(BUILD) / "tests/marked_calls"
+ZOO = pathlib.Path(BUILD) / "tests/hang_zoo"
 FORK, EXIT = 7, 4
 PRCTL = {"x86_64": 157, "aarch64": 167}.get(os.uname().machine)
 MARK = 0x48530000
@@ -397,6 +398,39 @@ class Ends(CpuCase):
             self.skipTest("no PID namespace may be made here")
         # Of a thread two switches; what a process tells its parent depends on the parent.
         self.check_gaps(*unshare, size="8M", program=(sys.executable, "-c", ENDING), lost_records={2, None})
+
+
+class Hangs(CpuCase):
+    def test_are_found_by_watch_that_records_and_the_snapshot_has_the_cpus(self):
+        # A thread of its own for each of two locks, made while the kernel records already.
+        program = subprocess.Popen(["sh", "-c", 'read now; exec "$0" abba', ZOO], stdin=subprocess.PIPE)
+        self.addCleanup(program.stdin.close)
+        self.addCleanup(program.wait)
+        self.addCleanup(program.kill)
+        watch = subprocess.Popen([HANGSCOPE, "watch", f"pid:{program.pid}", "--cpu", "--stall", "1", "--exit-on-hang", "--prefix", self.prefix],
+                                 stdout=subprocess.PIPE, text=True)
+        self.addCleanup(watch.stdout.close)
+        self.addCleanup(self.end, watch)
+        self.assertIn(f"recording process {program.pid}: its threads", watch.stdout.readline())
+        program.stdin.write(b"now\n")
+        program.stdin.flush()
+        self.assertIn("deadlock", watch.stdout.read())
+        self.assertEqual(watch.wait(20), 1)
+        folder, = self.snapshots()
+        manifest = self.manifest(folder)
+        self.assertEqual(manifest["trigger"], "hang")
+        self.assertIn("deadlock", manifest["verdict"]["summary"])
+        # What they did until they hung is in it: each waits in a call that it entered and has not left.
+        calls = {}
+        enter = int((tracefs() / "events/raw_syscalls/sys_enter/id").read_text())
+        leave = int((tracefs() / "events/raw_syscalls/sys_exit/id").read_text())
+        data = self.perf_data(folder)
+        for number, _, tid, _, _, _ in data.samples():
+            if data.tracepoints[number] in (enter, leave):
+                calls[tid] = data.tracepoints[number]
+        threads = os.listdir(f"/proc/{program.pid}/task")
+        self.assertGreater(len(threads), 2)
+        self.assertEqual([calls.get(int(name)) for name in threads], [enter] * len(threads))
 
 
 class Busy(CpuCase):
