@@ -225,7 +225,7 @@ class Attach(JudgesCase):
 
     def run_with(self, code, hook, *options):
         said = self.folder / "said"
-        outcome = self.run_watched(python(code), *options, "--on-hang", f"exec:({hook}) >> {said} 2>&1", "--timeout", 15 if SANITIZED else 3)
+        outcome = self.run_watched(python(code), *options, "--on-hang", f"exec:({hook}) >> {said} 2>&1", "--timeout", 15 if SANITIZED else 4)
         return outcome, said.read_text() if said.exists() else ""
 
     def assert_told_once(self, code, *options, state):
