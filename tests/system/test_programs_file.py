@@ -88,7 +88,7 @@ class ProgramsFile(Case):
 
     def test_its_reader_is_killed_and_the_recording_goes_on(self):
         elf = self.build()
-        process = self.start(elf, ("first", 1.2), ("second", 1.4))
+        process = self.start(elf, ("first", 1.2), ("second", 3))
         readers = [int(path.parent.name) for path in pathlib.Path("/proc").glob("[0-9]*/comm")
                    if self.read(path) == "elf-reader\n" and f"PPid:\t{process.pid}\n" in self.read(path.parent / "status")]
         self.assertEqual(len(readers), 1, readers)
