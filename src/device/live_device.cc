@@ -791,13 +791,16 @@ Result<CoreDetail> LiveDevice::Detail(uint32_t core) {
   return scope->Detail(local.index);
 }
 
-// A node is of one memory: its cores are numbered in a row.
-std::optional<uint32_t> LiveDevice::FirstFault(uint32_t core) {
-  const auto [scope, local] = HomeOf({SubjectId::Kind::kCore, core});
-  if (scope == nullptr) return std::nullopt;
-  const auto first = scope->FirstFault(local.index);
-  if (!first || *first > core + uint64_t{UINT32_MAX} - local.index) return std::nullopt;
-  return core - local.index + *first;
+std::vector<std::optional<uint32_t>> LiveDevice::FirstFaults() {
+  std::vector<std::optional<uint32_t>> all(cores_);
+  for (const Member& member : members_) {
+    if (!member.is_read()) continue;
+    const auto own = member.target->view().FirstFaults();
+    for (uint32_t core = 0; core < std::min<size_t>(own.size(), member.cores); ++core) {
+      if (own[core]) all[member.first_core + core] = member.first_core + *own[core];
+    }
+  }
+  return all;
 }
 
 Result<uint64_t> LiveDevice::Emitted(uint32_t core) {

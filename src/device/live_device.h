@@ -141,7 +141,7 @@ class LiveDevice final : public Watchable, private WatchSource {
 
   Result<std::vector<ClaimRow>> Claims() override;
   Result<CoreDetail> Detail(uint32_t core) override;
-  std::optional<uint32_t> FirstFault(uint32_t core) override;
+  std::vector<std::optional<uint32_t>> FirstFaults() override;
   Result<uint64_t> Emitted(uint32_t core) override;
   Result<TaskNews> News() override { return TaskNews{}; }
   std::vector<SupplierDoubt> Doubts(uint32_t resource, bool holder_known) override;

@@ -243,6 +243,7 @@ void Watcher::FindAll(Judgement& look) {
       FindStuck(look, cause);
   }
   FindStillCores(look);
+  CountFaults(look);
   for (uint32_t i = 0; i < subjects_.size(); ++i) {
     const Activity activity = subjects_[i].activity;
     if (look.nodes[i].role == WaitRole::kNeverRuns && !has_stopped) FindStarvedTask(look, i);
@@ -449,24 +450,29 @@ ScopeFinding Watcher::FindingAbout(const Judgement& look, uint32_t index) const 
   return finding;
 }
 
+void Watcher::CountFaults(Judgement& look) const {
+  bool several = false;
+  for (uint32_t core = 0; core < cores_; ++core) {
+    const CoreSample& sample = subjects_[core].sample;
+    if (sample.in_use && sample.fault != FaultType::kNone)
+      several = ++look.faults[sample.node] > 1 || several;
+  }
+  if (several) look.first_faults = look.source.FirstFaults();
+}
+
 // Where several cores of a node have one: each sees only its own.
 void Watcher::AddFirstFault(const Judgement& look, uint32_t core, ScopeFinding* finding) const {
-  const uint32_t node = subjects_[core].sample.node;
-  uint32_t faults = 0;
-  for (uint32_t other = 0; other < cores_; ++other) {
-    const CoreSample& sample = subjects_[other].sample;
-    if (sample.in_use && sample.node == node && sample.fault != FaultType::kNone) ++faults;
-  }
-  if (faults < 2) return;
-  const auto first = look.source.FirstFault(core);
+  const auto faults = look.faults.find(subjects_[core].sample.node);
+  if (faults == look.faults.end() || faults->second < 2) return;
+  const auto first = core < look.first_faults.size() ? look.first_faults[core] : std::nullopt;
   if (!first || *first >= cores_) {
     finding->evidence.push_back(
-        fmt::format("which of its node's {} faults came first is not known", faults));
+        fmt::format("which of its node's {} faults came first is not known", faults->second));
   } else if (*first == core) {
-    finding->evidence.push_back(fmt::format("the first of its node's {} faults", faults));
+    finding->evidence.push_back(fmt::format("the first of its node's {} faults", faults->second));
   } else {
     finding->evidence.push_back(fmt::format("the first of its node's {} faults was that of {}",
-                                            faults, Name(subjects_[*first].subject)));
+                                            faults->second, Name(subjects_[*first].subject)));
   }
 }
 

@@ -25,6 +25,9 @@ struct Watcher::Judgement {
   bool claims_known = true;
   // of edges that never deliver
   std::map<std::pair<uint32_t, uint32_t>, Confidence> edge_confidence = {};
+  std::map<uint32_t, uint32_t> faults = {};  // cores that have one, by node
+  // by core; where a node has several
+  std::vector<std::optional<uint32_t>> first_faults = {};
   // of one who is halted, silent, or never runs
   std::map<uint32_t, std::vector<uint32_t>> victims = {};
 

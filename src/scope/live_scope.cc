@@ -467,12 +467,15 @@ Result<CoreDetail> LiveScope::Detail(uint32_t core) {
   return reader_->ReadDetail(core, &corruptions);
 }
 
-std::optional<uint32_t> LiveScope::FirstFault(uint32_t core) {
+std::vector<std::optional<uint32_t>> LiveScope::FirstFaults() {
   std::vector<Corruption> told_elsewhere;
-  auto nodes = reader_->ReadNodes(&told_elsewhere);
-  if (!nodes.ok() || core >= sample().cores.size()) return std::nullopt;
-  const uint32_t node = sample().cores[core].node;
-  return node < nodes->size() ? (*nodes)[node].first_fault : std::nullopt;
+  const auto nodes = reader_->ReadNodes(&told_elsewhere);
+  if (!nodes.ok()) return {};
+  std::vector<std::optional<uint32_t>> first;
+  for (const CoreSample& core : sample_.cores)
+    first.push_back(core.node < nodes->size() ? nodes.value()[core.node].first_fault
+                                              : std::nullopt);
+  return first;
 }
 
 Result<uint64_t> LiveScope::Emitted(uint32_t core) {

@@ -139,7 +139,7 @@ class LiveScope final : public WatchSource {
 
   Result<std::vector<ClaimRow>> Claims() override { return reader_->ReadClaims(); }
   Result<CoreDetail> Detail(uint32_t core) override;
-  std::optional<uint32_t> FirstFault(uint32_t core) override;
+  std::vector<std::optional<uint32_t>> FirstFaults() override;
   Result<uint64_t> Emitted(uint32_t core) override;
   Result<TaskNews> News() override;
   std::optional<HeldUpTime::Given> Given(TimeNs since) override {

@@ -52,11 +52,8 @@ class WatchSource {
     (void)since;
     return std::nullopt;
   }
-  // The core of core `core`'s node whose fault came first. Nothing: not known.
-  virtual std::optional<uint32_t> FirstFault(uint32_t core) {
-    (void)core;
-    return std::nullopt;
-  }
+  // By core: the core of its node whose fault came first. Nothing, or none that far: not known.
+  virtual std::vector<std::optional<uint32_t>> FirstFaults() { return {}; }
   // What lowers a conclusion that rests on knowing all who could deliver `resource`; of a lock
   // whose holder is known nobody else can.
   virtual std::vector<SupplierDoubt> Doubts(uint32_t resource, bool holder_known) {
@@ -206,6 +203,7 @@ class Watcher {
   void FindAll(Judgement& look);
   void FindStuck(Judgement& look, const WaitCause& cause) const;
   void FindFault(Judgement& look, uint32_t core);
+  void CountFaults(Judgement& look) const;
   void AddFirstFault(const Judgement& look, uint32_t core, ScopeFinding* finding) const;
   void FindSilence(Judgement& look, uint32_t core) const;
   bool IsStillCore(uint32_t subject) const;

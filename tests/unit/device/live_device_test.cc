@@ -170,6 +170,27 @@ TEST_F(LiveDeviceTest, ACoreThatFaultedInAnotherNodeIsNamedAsTheCulprit) {
   EXPECT_NE(device_->Scene(now_).Find({SubjectId::Kind::kCore, 0}), nullptr);
 }
 
+TEST_F(LiveDeviceTest, WhichFaultOfANodeCameFirstIsToldByTheDevicesNumbers) {
+  AddPair();
+  images_[0].Put(1, offsetof(hangscope_mailbox, fault), HANGSCOPE_FAULT_ASSERT);
+  for (const uint32_t core : {0u, 1u})
+    images_[1].Put(core, offsetof(hangscope_mailbox, fault), HANGSCOPE_FAULT_ASSERT);
+  images_[1].PutNode(1, offsetof(hangscope_node, first_fault), 2);
+  ASSERT_TRUE(Open().ok());
+  Run(kStallTime, {{0, 1}, {1, 0}, {1, 1}});
+  ASSERT_EQ(told_.size(), 3u);
+  const auto says = [&](const std::string& who, const std::string& sentence) {
+    return std::any_of(told_.begin(), told_.end(), [&](const std::string& text) {
+      return text.find(who) < text.find('\n') && text.find(sentence) != std::string::npos;
+    });
+  };
+  EXPECT_FALSE(says("core 1 (0,0)", "came first")) << told_[0];
+  EXPECT_FALSE(says("core 1 (0,0)", "the first of")) << told_[0];
+  EXPECT_TRUE(says("core 1 (1,0)", "the first of its node's 2 faults\n")) << told_[1] << told_[2];
+  EXPECT_TRUE(says("core 0 (1,0)", "the first of its node's 2 faults was that of core 1 (1,0)\n"))
+      << told_[1] << told_[2];
+}
+
 TEST_F(LiveDeviceTest, WhatMemoryThatCannotBeReadMayDeliverIsPossibleAtMost) {
   for (const uint32_t kind : {kChannel, kExclusive}) {
     images_.clear();

@@ -28,7 +28,9 @@ class WatcherTest : public ::testing::Test, public WatchSource {
     detail.fault.type = sample_.cores[core].fault;
     return detail;
   }
-  std::optional<uint32_t> FirstFault(uint32_t) override { return first_fault_; }
+  std::vector<std::optional<uint32_t>> FirstFaults() override {
+    return std::vector(sample_.cores.size(), first_fault_);
+  }
   Result<uint64_t> Emitted(uint32_t core) override { return emitted_[core]; }
   Result<TaskNews> News() override {
     ++news_asked_;
