@@ -1,10 +1,24 @@
 #include "hwtrace/instruction_trace.h"
 
+#include <fmt/format.h>
+
 #include "hwtrace/auxtrace_info.h"
 #include "hwtrace/coresight_trace.h"
 #include "hwtrace/intel_pt_trace.h"
 
 namespace hangscope {
+
+std::string DiscontinuitiesText(const TraceSummary& summary,
+                                std::optional<DiscontinuityReason> always) {
+  std::map<DiscontinuityReason, uint64_t> counts;
+  if (always) counts[*always] = 0;
+  for (const Discontinuity& gap : summary.discontinuities) ++counts[gap.reason];
+  std::string text;
+  for (const auto& [reason, count] : counts)
+    text +=
+        fmt::format("{}{} {}", text.empty() ? "" : ", ", count, DiscontinuityReasonName(reason));
+  return text;
+}
 
 Result<std::unique_ptr<InstructionTrace>> OpenInstructionTrace(std::string_view auxtrace_info,
                                                                int cpu, uint64_t config) {

@@ -92,6 +92,11 @@ struct TraceSummary {
   std::deque<TraceBranch> last_branches;  // the newest, at most as many as asked for
 };
 
+// "3 no sync, 1 bad data", by what `summary` kept of them; `always`: a reason that is named even
+// where it has none.
+std::string DiscontinuitiesText(const TraceSummary& summary,
+                                std::optional<DiscontinuityReason> always = {});
+
 // The program's code at `address`, as it was mapped; how many bytes were there, 0: none.
 using ReadCode = std::function<size_t(uint64_t address, std::span<char> bytes)>;
 

@@ -31,14 +31,8 @@ std::string Before(TimeNs time, const PerfScene& scene) {
   return fmt::format("{}{:.6f}", before >= 0 ? '-' : '+', Seconds(before >= 0 ? before : -before));
 }
 
-// "3 no sync, 1 bad data".
-std::string DiscontinuitiesText(const TraceSummary& summary) {
-  std::map<DiscontinuityReason, uint64_t> counts = {{DiscontinuityReason::kNoSync, 0}};
-  for (const Discontinuity& gap : summary.discontinuities) ++counts[gap.reason];
-  std::string text;
-  for (const auto& [reason, count] : counts)
-    text +=
-        fmt::format("{}{} {}", text.empty() ? "" : ", ", count, DiscontinuityReasonName(reason));
+std::string BreaksText(const TraceSummary& summary) {
+  std::string text = DiscontinuitiesText(summary, DiscontinuityReason::kNoSync);
   if (summary.more_discontinuities > 0)
     text += fmt::format(", {} more breaks", summary.more_discontinuities);
   return text;
@@ -213,7 +207,7 @@ class Screen {
       line += summary.instructions_known && summary.instructions > 0
                   ? fmt::format("  {} insns, {} branches", summary.instructions, summary.branches)
                   : fmt::format("  {} atoms", summary.atoms);
-      line += ", " + DiscontinuitiesText(summary);
+      line += ", " + BreaksText(summary);
     }
     if (const std::string flags = PerfAuxFlagsText(span.flags); !flags.empty())
       line += "  " + flags;

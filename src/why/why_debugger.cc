@@ -24,12 +24,7 @@ constexpr size_t kMostNoteLines = 6;
 constexpr size_t kMostCountedBreaks = 100'000;
 
 std::string BreaksText(const TraceSummary& summary) {
-  std::map<DiscontinuityReason, uint64_t> counts;
-  for (const Discontinuity& gap : summary.discontinuities) ++counts[gap.reason];
-  std::string text;
-  for (const auto& [reason, count] : counts)
-    text +=
-        fmt::format("{}{} {}", text.empty() ? "" : ", ", count, DiscontinuityReasonName(reason));
+  std::string text = DiscontinuitiesText(summary);
   if (summary.more_discontinuities > 0)
     text += fmt::format(" and {} more", FormatCount(summary.more_discontinuities));
   return text;
