@@ -8,12 +8,6 @@ namespace {
 
 constexpr size_t kMostRuns = 1'000'000;  // the newest are what a window is about
 
-bool ReportsSwitches(const std::vector<PerfEvent>& events) {
-  return std::any_of(events.begin(), events.end(), [](const PerfEvent& event) {
-    return event.attr.context_switch != 0 || event.name == "sched:sched_switch";
-  });
-}
-
 }  // namespace
 
 PerfRingsReader::PerfRingsReader(const PerfFile& file, std::string tracer)
@@ -110,7 +104,7 @@ void PerfRingsReader::AddRuns(const PerfActivity& activity) {
   for (const auto& [where, came] : running) end(came, newest_);
   if (input_.runs.size() > kMostRuns)
     input_.runs.erase(input_.runs.begin(), input_.runs.end() - kMostRuns);
-  else if (ReportsSwitches(file_.events()) && activity.more_switches() == 0 &&
+  else if (activity.reports_switches() && activity.more_switches() == 0 &&
            activity.lost_records() == 0 && !overwrites_ && activity.first() >= 0)
     input_.runs_known_since = activity.first();
   if (!switches.empty()) return;
