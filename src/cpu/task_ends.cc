@@ -8,6 +8,7 @@
 #include <unordered_map>
 
 #include "cpu/side_band_recorder.h"
+#include "model/perf_format.h"
 
 namespace hangscope {
 namespace {
@@ -24,10 +25,8 @@ Number NumberAt(std::string_view bytes, size_t at) {
 
 // Of a record that is whole; else nothing, and what follows is no record.
 std::string_view WholeRecord(std::string_view bytes) {
-  if (bytes.size() < sizeof(perf_event_header)) return {};
-  const auto header = NumberAt<perf_event_header>(bytes, 0);
-  if (header.size < sizeof header || header.size > bytes.size()) return {};
-  return bytes.substr(0, header.size);
+  const size_t size = PerfRecordBytes(bytes);
+  return size > bytes.size() ? std::string_view() : bytes.substr(0, size);
 }
 
 // Where in a sample of an event of ends lies what: { header, id, [ip], pid, tid, time, [addr], cpu,

@@ -18,6 +18,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <string_view>
 
 namespace hangscope {
@@ -106,6 +107,14 @@ struct PerfAuxtraceBody {
   uint32_t reserved = 0;
 };
 static_assert(sizeof(PerfAuxtraceBody) == 40);
+
+// The size of the record at the begin of `bytes`: 0 where they are too few or it cannot be one.
+inline size_t PerfRecordBytes(std::string_view bytes) {
+  perf_event_header header;
+  if (bytes.size() < sizeof header) return 0;
+  std::memcpy(&header, bytes.data(), sizeof header);
+  return header.size < sizeof header ? 0 : header.size;
+}
 
 }  // namespace hangscope
 

@@ -3,6 +3,7 @@
 #include <linux/perf_event.h>
 #include <zstd.h>
 
+#include "model/perf_format.h"
 #include "perf/perf_record.h"
 
 namespace hangscope {

@@ -78,14 +78,6 @@ class PerfRecordParser {
   std::vector<EventOfId> event_of_id_;  // ascending
 };
 
-// The size of the record at the begin of `bytes`: 0 where they are too few or it cannot be one.
-inline size_t PerfRecordBytes(std::string_view bytes) {
-  perf_event_header header;
-  if (bytes.size() < sizeof header) return 0;
-  std::memcpy(&header, bytes.data(), sizeof header);
-  return header.size < sizeof header ? 0 : header.size;
-}
-
 }  // namespace hangscope
 
 #endif

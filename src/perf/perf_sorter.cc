@@ -4,6 +4,8 @@
 #include <cerrno>
 #include <numeric>
 
+#include "model/perf_format.h"
+
 namespace hangscope {
 namespace {
 

@@ -7,6 +7,7 @@
 
 #include "base/units.h"
 #include "base/utf8.h"
+#include "model/perf_format.h"
 #include "perf/perf_record.h"
 #include "perf/perf_side_band.h"
 #include "perf/tracepoint_format.h"

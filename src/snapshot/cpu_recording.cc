@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "cpu/task_ends.h"
+#include "model/perf_format.h"
 #include "perf/perf_record.h"
 
 namespace hangscope {

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "cpu/task_ends.h"
+#include "model/perf_format.h"
 #include "perf/perf_record.h"
 #include "perf/perf_side_band.h"
 

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "fakes/fake_cpu_recorder.h"
+#include "model/perf_format.h"
 #include "perf/perf_record.h"
 
 namespace hangscope {

@@ -7,6 +7,7 @@
 #include <sys/mman.h>
 
 #include "fakes/perf_bytes.h"
+#include "model/perf_format.h"
 #include "perf/perf_side_band.h"
 
 namespace hangscope {
