@@ -1,4 +1,5 @@
 // What is missing on machines of all kinds, and the command that grants it.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -57,6 +58,10 @@ class FakeMachine final : public Machine {
   int cpus() override { return processors; }
 
   void Paranoid(const std::string& level) { files["/proc/sys/kernel/perf_event_paranoid"] = level; }
+  void MayLock(uint64_t bytes) {
+    files["/proc/self/limits"] =
+        fmt::format("Max locked memory         {0:<20} {0:<20} bytes\n", bytes);
+  }
   void Capable(const std::string& mask) { files["/proc/self/status"] = "CapEff:\t" + mask + "\n"; }
 };
 
@@ -167,14 +172,12 @@ TEST_F(DoctorTest, KernelWithoutPerfEvents) {
 
 TEST_F(DoctorTest, RingsThatThisUserMayNotLock) {
   machine_.Paranoid("1\n");
-  machine_.files["/proc/self/limits"] =
-      "Max locked memory         65536                65536                bytes\n";
+  machine_.MayLock(65536);
   Expect("ring-memory", CheckState::kMissing,
          "4 MiB a CPU, with what is beside it 4616 KiB, is more than this user may lock: "
          "kernel.perf_event_mlock_kb is 516, ulimit -l 64; --cpu-size 256K fits",
          "sysctl kernel.perf_event_mlock_kb=4616");
-  machine_.files["/proc/self/limits"] =
-      "Max locked memory         0                    0                    bytes\n";
+  machine_.MayLock(0);
   // two pages and the ring of names and mappings count, too
   machine_.files["/proc/sys/kernel/perf_event_mlock_kb"] = "584\n";
   Expect("ring-memory", CheckState::kMissing, "--cpu-size 512K fits", "");
@@ -184,8 +187,7 @@ TEST_F(DoctorTest, RingsThatThisUserMayNotLock) {
 
 TEST_F(DoctorTest, RingsThatFitOnlyWithoutWhatIsBesideThem) {
   machine_.Paranoid("1\n");
-  machine_.files["/proc/self/limits"] =
-      "Max locked memory         0                    0                    bytes\n";
+  machine_.MayLock(0);
   machine_.files["/proc/sys/kernel/perf_event_mlock_kb"] = "4615\n";
   Expect("ring-memory", CheckState::kMissing, "--cpu-size 2048K fits", "");
   machine_.files["/proc/sys/kernel/perf_event_mlock_kb"] = "4616\n";
@@ -194,8 +196,7 @@ TEST_F(DoctorTest, RingsThatFitOnlyWithoutWhatIsBesideThem) {
 
 TEST_F(DoctorTest, MemoryIsLockedBeyondTheLimitByWhoMayLockAndNotByWhoMayTrace) {
   machine_.Paranoid("1\n");
-  machine_.files["/proc/self/limits"] =
-      "Max locked memory         65536                65536                bytes\n";
+  machine_.MayLock(65536);
   machine_.Capable("0000004000000000");  // CAP_PERFMON
   Expect("ring-memory", CheckState::kMissing, "is more than this user may lock", "cap_ipc_lock");
   machine_.Capable("0000000000004000");  // CAP_IPC_LOCK
