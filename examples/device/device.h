@@ -15,6 +15,7 @@
 
 #include "hangscope/hangscope.h"
 #include "platform.h"
+#include "print.h"
 
 #define ROLES 5u
 /* Two columns of nodes; right of them, at (2,0), the memory outside, and nothing at (2,1). */
@@ -112,7 +113,5 @@ int is_result(const struct block* block, uint32_t nodes);
 /* Console, of whoever has taken it. */
 void console_take(void);
 void console_give(void);
-void print_text(const char* text);
-void print_number(uint32_t number);
 
 #endif

@@ -22,18 +22,6 @@ void console_take(void) {
 }
 void console_give(void) { STORE_RELEASE(&the_machine.console_holder, 0u); }
 
-void print_text(const char* text) {
-  while (*text != '\0') {
-    platform_put(*text++);
-  }
-}
-void print_number(uint32_t number) {
-  if (number >= 10) {
-    print_number(number / 10);
-  }
-  platform_put((char)('0' + number % 10));
-}
-
 static void prepare_machine(void) {
   const uint32_t nodes = platform_hart_count() / ROLES;
   the_machine.nodes = nodes < NODES ? nodes : NODES;

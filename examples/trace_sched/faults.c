@@ -10,6 +10,7 @@
 #include "internal.h"
 #include "kernel.h"
 #include "platform.h"
+#include "print.h"
 
 #define WORKERS 5u
 #define CREDITS 4
@@ -53,31 +54,23 @@ static uint32_t rounds_done;
 
 static const struct sched_plan* the_plan(void) { return (const struct sched_plan*)(uintptr_t)PLAN_AT; }
 
-static void print(const char* text) {
-  while (*text != '\0') platform_put(*text++);
-}
-static void print_number(uint32_t number) {
-  if (number >= 10) print_number(number / 10);
-  platform_put((char)('0' + number % 10));
-}
-
 static task_id id_of(uint32_t worker) { return KERNEL_FIRST_ID + worker; }
 static uint32_t worker_of(task_id id) { return id - KERNEL_FIRST_ID; }
 
 static void tell_planted(uint32_t round) {
   const struct sched_plan* const plan = the_plan();
   const uintptr_t before = kernel_lock();
-  print("planted: fault ");
+  print_text("planted: fault ");
   print_number(plan->fault);
-  print(" task ");
+  print_text(" task ");
   print_number(id_of(plan->task));
-  print(" other ");
+  print_text(" other ");
   print_number(id_of(plan->other));
-  print(" value ");
+  print_text(" value ");
   print_number(plan->value);
-  print(" round ");
+  print_text(" round ");
   print_number(round);
-  print("\n");
+  print_text("\n");
   kernel_unlock(before);
 }
 
@@ -217,9 +210,9 @@ static void run_rounds(uint32_t worker) {
 
 static void finish(void) {
   if (++workers_done < WORKERS) return;
-  print("sched: ");
+  print_text("sched: ");
   print_number(rounds_done);
-  print(" rounds\n");
+  print_text(" rounds\n");
   platform_power_off();
 }
 

@@ -9,6 +9,7 @@
 #include "internal.h"
 #include "kernel.h"
 #include "platform.h"
+#include "print.h"
 #ifdef YIELD_HOOK
 #include "yield_hook.h"
 #endif
@@ -20,13 +21,9 @@
 
 static int failures;
 
-static void print(const char* text) {
-  while (*text != '\0') platform_put(*text++);
-}
-
 static void check(const char* what, int right) {
-  print(what);
-  print(right ? ": PASS\n" : ": FAIL\n");
+  print_text(what);
+  print_text(right ? ": PASS\n" : ": FAIL\n");
   if (!right) failures++;
 }
 
@@ -226,12 +223,12 @@ static void validate(void* argument) {
   check_switches();
 
   (void)kernel_lock(); /* the scope stays as it is printed */
-  print("dump:\n");
+  print_text("dump:\n");
 #if HANGSCOPE_NAMES
   hangscope_dump(platform_put, 0);
 #endif
   hangscope_hexdump(platform_put);
-  print(failures == 0 ? "Overall: PASS\n" : "Overall: FAIL\n");
+  print_text(failures == 0 ? "Overall: PASS\n" : "Overall: FAIL\n");
   platform_power_off();
 }
 
@@ -245,7 +242,7 @@ static void validate(void* argument) {
   check("nothing is recorded", hangscope_count(0) == 0 && hangscope_overwrites(0) == 0);
   check("get: out of range", hangscope_get(0, 0, &event) == HANGSCOPE_OUT_OF_RANGE);
   check("get: no event", hangscope_get(0, 0, 0) == HANGSCOPE_NULL);
-  print(failures == 0 ? "Tracing disabled build: PASS\n" : "Tracing disabled build: FAIL\n");
+  print_text(failures == 0 ? "Tracing disabled build: PASS\n" : "Tracing disabled build: FAIL\n");
   platform_power_off();
 }
 

@@ -3,7 +3,7 @@
 #ifndef TESTS_TARGET_PORTING_TURNS_H
 #define TESTS_TARGET_PORTING_TURNS_H
 
-#include "platform.h"
+#include "print.h"
 
 enum { kTick_us = 500, kRoundsBeforeFault = 200 };
 
@@ -13,26 +13,13 @@ static inline void spend_us(uint32_t us) {
   }
 }
 
-static inline void print(const char* text) {
-  while (*text != 0) platform_put(*text++);
-}
-
-static inline void print_number(uint32_t number) {
-  char digits[11];
-  char* at = digits + sizeof digits - 1;
-  *at = 0;
-  do *--at = (char)('0' + number % 10);
-  while ((number /= 10) != 0);
-  print(at);
-}
-
 /* Two tasks that wait for each other's mutex. */
 static inline void tell_crosswise(uint32_t task, uint32_t other) {
-  print("planted: task ");
+  print_text("planted: task ");
   print_number(task);
-  print(" other ");
+  print_text(" other ");
   print_number(other);
-  print("\n");
+  print_text("\n");
 }
 
 #endif
