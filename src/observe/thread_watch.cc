@@ -195,7 +195,7 @@ std::vector<int> ThreadWatch::MovedLately(TimeNs now) const {
   for (const auto& [thread, since] : motion_.still_since()) {
     const bool ticks = tickers_.contains(thread);
     const bool known = std::count(moved.begin(), moved.end(), thread) != 0;
-    if (!ticks && !known && now - since < stall_) moved.push_back(thread);
+    if (!ticks && !known && motion_.StillTime(thread, now) < stall_) moved.push_back(thread);
   }
   std::erase_if(moved, [&](int thread) {
     if (tickers_.contains(thread)) return true;
@@ -210,7 +210,8 @@ std::vector<int> ThreadWatch::StillOf(const std::vector<int>& threads, TimeNs no
   std::vector<int> still;
   for (const int thread : threads) {
     const auto at = motion_.still_since().find(thread);
-    if (at != motion_.still_since().end() && at->second <= looked_ && now - at->second >= stall_)
+    if (at != motion_.still_since().end() && at->second <= looked_ &&
+        motion_.StillTime(thread, now) >= stall_)
       still.push_back(thread);
   }
   return still;
@@ -234,7 +235,7 @@ void ThreadWatch::Sum(TimeNs now) {
         lasts = lasts && HasLasted(spin->second, now);
         mine.since = std::max(mine.since, spin->second);
       } else if (still != motion_.still_since().end()) {
-        lasts = lasts && now - still->second >= stall_;
+        lasts = lasts && motion_.StillTime(subject.thread, now) >= stall_;
         mine.since = std::max(mine.since, still->second);
       }
     }

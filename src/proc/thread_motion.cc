@@ -72,8 +72,11 @@ void ThreadMotion::Sample(TimeNs now, const std::vector<int>& processes) {
       seen.process = process;
       seen.run_time = std::move(*text);
       const auto before = seen_.find(thread);
+      const uint64_t disturbances = disturbances_;
       const bool stands_still = before != seen_.end() && StandsStill(thread, before->second, &seen);
       still_since[thread] = stands_still ? StillSince(thread) : now;
+      if (stands_still)
+        seen.held = before->second.held + (disturbances_ != disturbances ? now - sampled_ : 0);
     }
   }
   seen_ = std::move(all);
@@ -129,9 +132,14 @@ void ThreadMotion::Interrupted(TimeNs now) {
 std::set<int> ThreadMotion::StillFor(TimeNs time) const {
   std::set<int> still;
   for (const auto& [thread, since] : still_since_) {
-    if (sampled_ - since >= time) still.insert(thread);
+    if (StillTime(thread, sampled_) >= time) still.insert(thread);
   }
   return still;
+}
+
+TimeNs ThreadMotion::StillTime(int thread, TimeNs now) const {
+  const auto seen = seen_.find(thread);
+  return seen == seen_.end() ? 0 : now - StillSince(thread) - seen->second.held;
 }
 
 TimeNs ThreadMotion::StillSince(int thread) const {

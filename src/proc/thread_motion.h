@@ -39,8 +39,11 @@ class ThreadMotion {
   // Time passed in which nobody could run, or nobody looked: it counts for nobody's stillness.
   void Interrupted(TimeNs now);
 
-  // Threads that have stood still for `time` or longer, as of the latest sample.
+  // Threads that have stood still for `time` or longer, as of the latest sample (StillTime).
   std::set<int> StillFor(TimeNs time) const;
+  // For how long a thread has stood still by itself, at `now`: while another program held it, it
+  // could not move. 0 of one that is not known.
+  TimeNs StillTime(int thread, TimeNs now) const;
   // Since when a thread stands still, monotonic; as of the latest sample for one that runs or is
   // not known.
   TimeNs StillSince(int thread) const;
@@ -55,6 +58,7 @@ class ThreadMotion {
     std::string run_time;                // as the kernel says it
     std::optional<TaskSystemCall> wait;  // that is kept in mind
     Hand hand = Hand::kNone;
+    TimeNs held = 0;  // since it stands still: between samples of which one was in another's hand
   };
 
   std::string Folder(int process, int thread) const;

@@ -169,6 +169,24 @@ TEST_F(ThreadMotionInHangTest, WhoGoesOnOnceItIsLetGoHasMoved) {
   EXPECT_EQ(SinceAt(17), 17);
 }
 
+TEST_F(ThreadMotionInHangTest, TimeInADebuggersHandIsNoneInWhichItStoodStillByItself) {
+  EXPECT_EQ(motion_.StillTime(7, 15 * kSecond), 5 * kSecond);
+  Put(7, "1100000 5 4", 't');
+  Sample(15);
+  Sample(30);
+  EXPECT_EQ(motion_.StillTime(7, 31 * kSecond), 5 * kSecond);
+  Put(7, "1200000 9 5");
+  Sample(32);
+  Sample(34);
+  EXPECT_EQ(motion_.StillFor(6 * kSecond), std::set<int>{7});
+  EXPECT_EQ(motion_.StillFor(7 * kSecond), std::set<int>{});
+  Put(7, "9900000 9 6");
+  Sample(35);
+  Sample(45);
+  EXPECT_EQ(motion_.StillTime(7, 45 * kSecond), 10 * kSecond) << "of what was before, nothing";
+  EXPECT_EQ(motion_.StillTime(8, 45 * kSecond), 0);
+}
+
 // It may have been about to go on.
 TEST_F(ThreadMotionInHangTest, WhoRanWhenADebuggerTookItDoesNotStandStill) {
   Put(8, "100 5 3", 'R');
