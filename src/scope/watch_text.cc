@@ -435,8 +435,8 @@ std::string FindingSummary(const ScopeFinding& finding, const WatchScene& scene)
                            one ? "s" : "");
       const std::string what = scene.ResourceOf(finding.subjects[0], finding.resource);
       if (finding.partners.empty())
-        return fmt::format("starved, {} wait{} for {}, which nobody {}provides", who,
-                           one ? "s" : "", what,
+        return fmt::format("starved, {} wait{} for {}, which nobody {}is known to hold or provide",
+                           who, one ? "s" : "", what,
                            scene.is_partly_unread ? "in what can be read " : "");
       return fmt::format("starved, {} wait{} for {}, which never comes from {}", who,
                          one ? "s" : "", what, Names(finding.partners, scene));

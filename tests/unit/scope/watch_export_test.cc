@@ -112,7 +112,7 @@ TEST_F(WatchExportTest, StarvationNamesWhoShouldProvide) {
   ScopeFinding finding = Found(FindingKind::kStarved, {3});
   finding.resource = 5;
   EXPECT_EQ(FindingSummary(finding, Scene()),
-            "starved, core 3 (1,0) waits for 0x5, which nobody provides");
+            "starved, core 3 (1,0) waits for 0x5, which nobody is known to hold or provide");
   finding.partners = {{Kind::kCore, 2}};
   finding.confidence = Confidence::kLikely;
   finding.doubts = {"core 2 may be slow"};
