@@ -30,6 +30,8 @@
 namespace hangscope {
 namespace {
 
+constexpr TimeNs kScopeComesWithin = kSecond;
+constexpr TimeNs kScopeIsLookedFor = 10 * kMillisecond;  // once in so long
 constexpr const char* kLogBegins = "hangscope watch, log of ";
 
 TimeNs OwnCpuTime() {
@@ -61,6 +63,8 @@ class WatchSession {
 
  private:
   Status Open();
+  Result<std::unique_ptr<WatchedTarget>> OpenTarget(const ScopeSource& source,
+                                                    const WatcherOptions& watcher);
   Status FindProcesses();
   Status OpenActs();
   void Start();
@@ -181,11 +185,28 @@ Status WatchSession::FindProcesses() {
   return {};
 }
 
+// Between a reset and hangscope_init a target has no scope, or half of one.
+Result<std::unique_ptr<WatchedTarget>> WatchSession::OpenTarget(const ScopeSource& source,
+                                                                const WatcherOptions& watcher) {
+  const TargetSpec spec = ParseTargetSpec(*environment_.files, source.target);
+  const bool may_have_one =
+      spec.kind == TargetSpec::Kind::kFile && environment_.files->Exists(spec.where);
+  const TimeNs until = clock_.Monotonic() + kScopeComesWithin;
+  while (true) {
+    const TimeNs now = clock_.Monotonic();
+    auto target = WatchedTarget::Open(*environment_.files, source, watcher, now);
+    const Status::Code code = target.ok() ? Status::Code::kOk : target.status().code();
+    const bool may_come = code == Status::Code::kNotFound || code == Status::Code::kCorrupt;
+    if (!may_come || !may_have_one || now >= until) return target;
+    clock_.Sleep(kScopeIsLookedFor);
+  }
+}
+
 Status WatchSession::Open() {
   if (Status status = FindProcesses(); !status.ok()) return status;
   const WatcherOptions watcher{options_.stall};
   for (const ScopeSource& source : options_.sources) {
-    auto target = WatchedTarget::Open(*environment_.files, source, watcher, clock_.Monotonic());
+    auto target = OpenTarget(source, watcher);
     if (!target.ok()) return WithAdvice(target.status(), source);
     targets_.push_back(
         {std::move(*target), [&source](const LiveScope&) { return &source; }, {}, {}, {}, {}});

@@ -14,6 +14,7 @@ import urllib.error
 import urllib.request
 import xml.etree.ElementTree
 
+import scope_images
 import watched_targets
 from support import BUILD, HANGSCOPE, Case, main, python
 
@@ -821,6 +822,28 @@ class Why(Targets):
         finding, = messages[0]["findings"]  # what its threads wait for is the same hang
         self.assertEqual((finding["kind"], len(finding["subjects"])), ("deadlock", 2))
         self.assertEqual(sorted(m["name"] for m in messages if m["type"] == "change"), ["thread alpha", "thread beta", "thread copiers"])
+
+    def test_a_scope_that_comes_within_a_second_is_watched(self):
+        """A target that was just reset has none until it begins anew."""
+        scope = scope_images.Scope("<", 8, minor=1)
+        scope.watch = scope_images.Watch(scope, [(0, 0)])
+        scope.core("", 0)
+        scope.watch.mailbox(0, waypoint=int.from_bytes(b"MULR", "little"), heartbeat=1)
+        whole, image = self.folder / "ram", scope.bytes()
+        whole.write_bytes(bytes(len(image)))
+        watcher = subprocess.Popen([HANGSCOPE, "watch", "--json", "--for", "300ms", whole], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        self.addCleanup(self.end, watcher)
+        time.sleep(0.3)
+        self.assertIsNone(watcher.poll())
+        with open(whole, "r+b") as file:
+            file.write(image)
+        out, err = watcher.communicate(timeout=20)
+        self.assertEqual((watcher.returncode, err), (0, b""))
+        self.assertIn(b'"event":"watching"', out)
+        whole.write_bytes(bytes(len(image)))
+        done = self.hangscope("watch", "--for", "300ms", whole)
+        self.assertEqual(done.status, 3)
+        self.assertIn(b"has no scope", done.err)
 
     def test_what_cannot_be_read_is_status_3(self):
         empty = self.folder / "empty"
