@@ -47,6 +47,25 @@ TEST_F(Control, CountsAndOverwrites) {
   EXPECT_EQ(hangscope_refusals(2), 0u);
 }
 
+// They leave the same records.
+TEST_F(Control, RawWritersRecordAsTheOthersDo) {
+  hangscope_user(5);
+  hangscope_user_raw(5);
+  hangscope_task_switch(3, 4);
+  hangscope_task_switch_raw(3, 4);
+  ASSERT_EQ(hangscope_count(0), 4u);
+  hangscope_event other, raw;
+  for (uint32_t i = 0; i < 4; i += 2) {
+    ASSERT_EQ(hangscope_get(0, i, &other), HANGSCOPE_OK);
+    ASSERT_EQ(hangscope_get(0, i + 1, &raw), HANGSCOPE_OK);
+    EXPECT_EQ(raw.id, other.id);
+    EXPECT_EQ(std::memcmp(raw.parameters, other.parameters, sizeof raw.parameters), 0);
+  }
+  hangscope_set_mask(HANGSCOPE_CLASS_SYNC);
+  hangscope_user_raw(6);
+  EXPECT_EQ(hangscope_count(0), 4u) << "a mask holds for them, too";
+}
+
 TEST_F(Control, EachCoreHasItsRing) {
   test_core = 1;
   hangscope_user(5);

@@ -10,6 +10,8 @@ SOURCE = """#define HANGSCOPE_DEFINE
 HANGSCOPE_EVENTS(test, HANGSCOPE_FIRST_USER_ID, TWO_EVENTS);
 void writer(uint32_t first, uint32_t second);
 void writer(uint32_t first, uint32_t second) { hangscope_two(first, second); }
+void raw_writer(uint32_t first, uint32_t second);
+void raw_writer(uint32_t first, uint32_t second) { hangscope_two_raw(first, second); }
 void waiter(uint32_t resource);
 void waiter(uint32_t resource) { HANGSCOPE_WAIT_FOR(HANGSCOPE_RESOURCE_CHANNEL, resource); }
 void debugger(uint32_t value);
@@ -125,6 +127,16 @@ class ObjectCode(Case):
         self.check_no_loop(code)
         self.assertFalse([i for i in path if i.name.startswith(("amo", "lr.", "sc."))])
         return words[0] - read + 1
+
+    def check_raw(self, toolchain, include=INCLUDE):
+        """The same but for the instructions that mask: for code that runs with its interrupts off."""
+        code = self.functions(toolchain, include=include)
+        path, whole = self.common_path(code["raw_writer"]), self.common_path(code["writer"])
+        self.assertFalse([i for i in path if "mstatus" in i.operands])
+        self.check_fence(path, self.published(path))
+        kept = [i.name for i in whole if i.is_store() or i.name == "fence"]
+        self.assertEqual([i.name for i in path if i.is_store() or i.name == "fence"], kept)
+        self.assertLess(len(path), len(whole))
 
     def check_no_loop(self, code):
         """No function of the writer's can come to an instruction twice: each jump back leads out."""
@@ -248,6 +260,17 @@ class ObjectCode(Case):
     def test_rv64_without_atomic_instructions(self):
         self.assertLessEqual(self.check_masking(RV64_WITHOUT_A), 15)
 
+    def test_raw_writers(self):
+        for toolchain in (RV32_WITHOUT_A, RV64_WITHOUT_A):
+            with self.subTest(target=toolchain.name):
+                self.check_raw(toolchain)
+        for toolchain in (RV32, RV64):  # where nothing is masked they are the others
+            with self.subTest(target=toolchain.name):
+                code = self.functions(toolchain, "-fno-ipa-icf")
+                raw, other = ([(i.name, i.operands) for i in code[name] if i.target() is None] for name in ("raw_writer", "writer"))
+                self.assertEqual(raw, other)
+                self.assertGreater(len(raw), 15)
+
     def test_reader(self):
         self.check_reader(RV32)
         self.check_reader(RV64)
@@ -255,7 +278,7 @@ class ObjectCode(Case):
     def test_each_instruction_is_missed(self):
         """The checks above can fail: each of the instructions left out is found out."""
         atomic, masking, reader, anchor = self.check_atomic, self.check_masking, self.check_reader, self.check_anchor
-        wait, fault, debug = self.check_wait, self.check_fault, self.check_debug
+        wait, fault, debug, raw = self.check_wait, self.check_fault, self.check_debug, self.check_raw
         release = "  __atomic_thread_fence(__ATOMIC_RELEASE);\n  hangscope_port_store(mark, value);"
         mutants = (
             (atomic, RV32, "port/riscv.h", "amoadd.w.aq", "amoadd.w"),
@@ -271,6 +294,9 @@ class ObjectCode(Case):
             (masking, RV32_WITHOUT_A, "target/record.h",
              "  const uint32_t ticket = hangscope_port_reserve(core->ring.head);\n",
              "  const uint32_t ticket = hangscope_port_reserve(core->ring.head);\n  hangscope_port_leave(before);\n"),
+            (raw, RV32_WITHOUT_A, "port/generic.h", release, "  hangscope_port_store(mark, value);"),
+            (raw, RV32_WITHOUT_A, "target/record.h", "raw ? 0 : hangscope_port_enter()", "hangscope_port_enter()"),
+            (raw, RV64_WITHOUT_A, "target/record.h", "  if (!raw) hangscope_port_leave(before);", "  hangscope_port_leave(before);"),
             (atomic, RV32, "target/record.h", "  hangscope_fill(record, time, parameters);\n",
              "  while (hangscope_port_load(&record[1]) == time) {\n  }\n  hangscope_fill(record, time, parameters);\n"),
             (wait, RV32, "port/generic.h", release, "  hangscope_port_store(mark, value);"),
