@@ -26,9 +26,11 @@ enum fault {
   FAULT_DEADLOCK_NODES = 17, /* the writer and the reader of the next node each have a lock and want the other's */
 };
 
+#define PLAN_AT 0x83f00000u /* in memory; what starts the device puts it there */
+#define EVERY_CORE 0xffffffffu
 struct plan {
   uint32_t fault; /* enum fault */
-  uint32_t core;  /* whose */
+  uint32_t core;  /* whose; EVERY_CORE: of an assert, all cores', one after the other */
   uint32_t other; /* a role, or a word */
   uint32_t value;
   uint32_t block;   /* the number of the block at which it happens */

@@ -48,6 +48,7 @@ static void register_words(void) {
   HANGSCOPE_SHOW(all, tile, 0, u32, "tile");
 #else
   HANGSCOPE_SHOW(all, host_mode, 0, dispatch_mode, "dispatch mode");
+  HANGSCOPE_SHOW_AT(all, PLAN_AT, 0, u32, "planted");
   HANGSCOPE_DUMP_AT(core, CLINT_MTIMECMP, 8, x32, "mtimecmp");
 #endif
   HANGSCOPE_SHOW(node, node_memories[0].own.cbs[0].pushed, sizeof(struct node_memory), u32, "cb0 pushed");

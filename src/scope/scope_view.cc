@@ -138,7 +138,9 @@ Result<std::unique_ptr<ScopeView>> ScopeView::Open(FileSystem& files, const Scop
         "'{}' is not what runs there: the build ids differ, so names may be wrong", source.elf));
   }
   const TargetSpec parsed = ParseTargetSpec(files, spec);
-  view->FindProcess(parsed, !source.open && parsed.kind == TargetSpec::Kind::kFile);
+  const bool is_file = !source.open && parsed.kind == TargetSpec::Kind::kFile;
+  view->is_one_memory_ = is_file && !parsed.offset;
+  view->FindProcess(parsed, is_file);
   view->StartOver();
   return view;
 }

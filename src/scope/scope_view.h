@@ -64,6 +64,9 @@ class ScopeView {
   // says that the scope is; nothing: the scope's own ELF does.
   std::optional<uint64_t> AddressOf(uint64_t address,
                                     std::optional<uint64_t> symbol = std::nullopt) const;
+  // Whether the range that the scope is in is one memory, as the program sees it: a guest's RAM, or
+  // a file of which nobody said where in it the scope is. Else there may be several in a row.
+  bool is_one_memory() const { return is_one_memory_ || is_guest(); }
   // Where the program says that the scope is; nothing: there is no program.
   std::optional<uint64_t> symbol() const { return symbol_; }
   // Whether it is a guest's, in the memory of its simulator.
@@ -107,6 +110,7 @@ class ScopeView {
   void FindProcess(const TargetSpec& spec, bool is_file);
 
   std::unique_ptr<Target> target_;
+  bool is_one_memory_ = false;
   std::optional<uint64_t> symbol_;  // the scope's address by the ELF
   std::optional<ScopeReader> scope_;
   ScopeCatalog catalog_;

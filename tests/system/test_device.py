@@ -16,7 +16,7 @@ from xml.etree import ElementTree
 
 from scope_ram import RAM_BASE, Elf
 from support import BUILD, HANGSCOPE, LONG, ROOT, SEED, Case, main
-from watched_targets import ROLES, new_folder, start_device, start_tiles, tile_elf
+from watched_targets import DEVICE_FAULTS, EVERY_CORE, ROLES, new_folder, start_device, start_tiles, tile_elf
 
 STALL = "400ms"
 NODES = [(0, 0), (1, 0), (0, 1), (1, 1)]
@@ -280,6 +280,20 @@ class Acts(Grid):
 
 
 class OneMemory(Grid):
+    def test_each_of_many_faults_says_which_of_its_node_was_the_first(self):
+        """All cores of a node fail, the writer first; the other node waits for its link."""
+        folder = new_folder(self.folder)
+        self.addCleanup(shutil.rmtree, folder, ignore_errors=True)
+        device = start_device(folder, fault="ASSERT", core=EVERY_CORE, block=20, nodes=2)
+        self.addCleanup(device.kill)
+        self.until(lambda: device.said().count("planted: fault ") == 5)
+        verdict = json.loads(self.hangscope("why", "--json", "--stall", STALL, "--elf", device.elf, device.target).out.splitlines()[0])
+        said = {found["subjects"][0]["core"]: [line for line in found["evidence"] if "first of its node" in line] for found in verdict["findings"]}
+        node = min(said) // 5
+        writer = 5 * node + WRITER
+        others = [f"the first of its node's 5 faults was that of core {writer} writer ({node},0)"]
+        self.assertEqual(said, {core: ["the first of its node's 5 faults"] if core == writer else others for core in range(5 * node, 5 * node + 5)})
+
     def test_whoever_waits_behind_a_fault_is_named(self):
         folder = new_folder(self.folder)
         self.addCleanup(shutil.rmtree, folder, ignore_errors=True)
@@ -299,13 +313,14 @@ class OneMemory(Grid):
             self.assertEqual({victim["core"] for victim in findings[0]["victims"]}, {0, 1, 3, 4})
             # What the host wrote stands beside what the core says.
             self.assertEqual([(w["of"], w["name"]) for w in findings[0]["words"]],
-                             [("all", "dispatch mode"), ("node (0,0)", "cb0 pushed"), ("node (0,0)", "cb0 popped")])
-            self.assertEqual((findings[0]["words"][0]["value"], findings[0]["words"][0]["text"]), (1, "host"))
+                             [("all", "dispatch mode"), ("all", "planted"), ("node (0,0)", "cb0 pushed"), ("node (0,0)", "cb0 popped")])
+            self.assertEqual([(w["value"], w["text"]) for w in findings[0]["words"][:2]],
+                             [(1, "host"), (DEVICE_FAULTS["ASSERT"], str(DEVICE_FAULTS["ASSERT"]))])
         snapshot = json.loads(self.hangscope("report", "--data", f"{self.prefix}.snapshot-0001", "--elf", device.elf).out)
         self.assertEqual((snapshot["words"], snapshot["words_of"]), (kept[0]["words"], "findings"))
         memory = json.loads(self.hangscope("report", "--data", device.target, "--elf", device.elf).out)
         read = {w["name"]: w["text"] for w in memory["words"]}
-        self.assertEqual(set(read), {"cores done", "cb0 pushed", "cb0 popped", "credits", "dispatch mode", "guarded"})
+        self.assertEqual(set(read), {"cores done", "cb0 pushed", "cb0 popped", "credits", "dispatch mode", "guarded", "planted"})
         self.assertEqual(read["guarded"], GUARD_WORD)
         self.assertNotIn("words_of", memory)
 
@@ -344,7 +359,7 @@ class Plain(Grid):
         self.assertRegex(text, r"dump 2 of .*, at the end\n.*\n.*\n  \(0,0\)  0-4 +(\w+,){4}\w+ +([A-Z],){4}[A-Z]  1,2,2,2,1 ")
         self.assertRegex(text, r"core 2 math \(0,0\): debug ring, the newest first, \d+ older ones dropped\n(   ( [0-9a-f]{8}){8}\n){4}")
         self.assertIn("  kernel 2 compute (examples/device/compute.c)\n", text)
-        pushed = [int(n) for n in re.findall(rf"words:\n    all +cores done 0, dispatch mode development\n    node \(0,0\) +cb0 pushed (\d+), cb0 popped \d+, credits \d+, guarded {GUARD_WORD}\n", text)]
+        pushed = [int(n) for n in re.findall(rf"words:\n    all +cores done 0, dispatch mode development, planted 0\n    node \(0,0\) +cb0 pushed (\d+), cb0 popped \d+, credits \d+, guarded {GUARD_WORD}\n", text)]
         # A register of each core there is; the guest's RAM does not have it.
         self.assertEqual(re.findall(r"\n    core (\d) (\w+) \(0,0\) +mtimecmp \(not in the memory that can be read\)", text),
                          2 * [(str(i), role) for i, role in enumerate(ROLES)])

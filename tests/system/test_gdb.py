@@ -10,7 +10,7 @@ import subprocess
 import unittest.mock
 
 from support import BUILD, DATA, FIRMWARE, HANGSCOPE, ROOT, Case, main
-from watched_targets import start_device
+from watched_targets import DEVICE_FAULTS, start_device
 
 SCRIPT = ROOT / "gdb/hangscope.py"
 ADDRESS = 0x80001000
@@ -438,9 +438,9 @@ class Multiarch(Gdb):
                 if fault == "ASSERT":
                     shown, dumped = self.gdb(f"file {guest.elf}", f"target remote {folder}/gdb", "hangscope dump", "hangscope dump all")[-2:]
                     self.assertEqual(len(shown), 5, shown)
-                    self.assertEqual(shown[0], "all  dispatch mode development")
+                    self.assertEqual(shown[0], f"all  dispatch mode development, planted {DEVICE_FAULTS[fault]}")
                     self.assertRegex(shown[1], r"^node 0 \(0,0\)  cb0 pushed \d+, cb0 popped \d+$")
-                    self.assertEqual(dumped[0], "all  dispatch mode development, cores done 0")
+                    self.assertEqual(dumped[0], f"all  dispatch mode development, planted {DEVICE_FAULTS[fault]}, cores done 0")
                     self.assertRegex(dumped[1], "^" + re.escape(shown[1]) + r", credits \d+, guarded 0x\w+$")
                     # A register, which QEMU reads for its debugger: of each core.
                     self.assertRegex("\n".join(dumped[5:]), r"(core \d+ .*  mtimecmp 0x\w+\n?)+$")

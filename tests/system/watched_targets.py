@@ -29,6 +29,7 @@ def numbers_of(path, prefix):
 
 
 DEVICE_FAULTS = numbers_of("examples/device/faults.h", "FAULT")
+EVERY_CORE = 0xffffffff  # as the core of a plan
 SCHED_FAULTS = numbers_of("examples/trace_sched/faults.c", "SCHED")
 BUS_REASONS = numbers_of("include/hangscope/abi/watch.h", "HANGSCOPE_BUS")
 MAILBOX_WORDS = {"waypoint": 0, "wait_kind": 4, "launch": 8, "pause": 9, "paused": 11, "fault": 12, "stack_free": 13,

@@ -54,9 +54,9 @@ void ReadWord(const ScopeView& view, const ScopeCatalog& catalog, std::optional<
   // The program says the low half of the address; the high one is that of the scope's.
   const uint64_t high = symbol.value_or(view.symbol().value_or(0)) & ~uint64_t{UINT32_MAX};
   const uint64_t said = high | (word.address + word.stride * index);
-  const auto at = program == nullptr || program->InMemory(said)
-                      ? view.AddressOf(said, symbol)
-                      : view.scope().target().AddressOf(said);
+  // An address that is none of the program's may be a register's.
+  const bool is_beside = program == nullptr || program->InMemory(said) || view.is_one_memory();
+  const auto at = is_beside ? view.AddressOf(said, symbol) : view.scope().target().AddressOf(said);
   std::array<char, 4> bytes = {};
   const auto size = static_cast<size_t>(std::max(8, std::min(word.field.bits, 32)) / 8);
   if (!at) {
