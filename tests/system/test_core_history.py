@@ -11,6 +11,7 @@ import struct
 import subprocess
 import time
 
+from ctf_case import read_ctf
 from scope_ram import RAM_BASE, Elf
 from support import BUILD, DATA, FIRMWARE, HANGSCOPE, ROOT, Case, main
 from watched_targets import new_folder, start_device
@@ -118,6 +119,20 @@ class Device(HistoryCase):
                 self.assertEqual([sum(track == core for track, _ in told) for core in (number, number + 1)], [pushed, popped])
                 self.assertTrue(all(0 <= count <= CB_BLOCKS for _, count in told), told)
         self.assertEqual(self.buffer(0)[0], CB_BLOCKS, "the first one is full")
+
+    def test_comes_back_from_ctf_with_its_words(self):
+        trace = self.folder / "trace"
+        self.assertEqual(self.hangscope("export", "--to", "ctf", "-o", trace, *self.words).status, 0)
+        events = read_ctf(self, trace)[2]
+        for core in range(5):
+            with self.subTest(core=core):
+                waits = [event for event in events[core] if event["name"] == "wait_begin"]
+                last = dict(zip(waits[-1]["names"], zip(waits[-1]["values"], waits[-1]["labels"])))
+                kind = "exclusive" if core in (1, 3) else "channel"
+                self.assertEqual(last["kind"][1], [kind])
+                points = [event["values"][0] for event in events[core] if event["name"] == "waypoint"]
+                self.assertEqual(points[-1], {"exclusive": "LCKW"}.get(kind, points[-1]))
+                self.assertTrue(all(point.strip() for point in points), points)
 
     def test_is_on_the_report_as_in_the_export(self):
         data = json.loads(self.hangscope("report", "--data", *self.words).out)

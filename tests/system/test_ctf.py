@@ -6,20 +6,13 @@ import resource
 import shutil
 import subprocess
 
+from ctf_case import read_ctf
 from support import BUILD, DATA, Case, main
 
 ZOO = pathlib.Path(BUILD) / "tests/ctf_zoo"
-DEBIAN_PYTHON = "/usr/bin/python3"
 
 
 class CtfCase(Case):
-    def setUp(self):
-        super().setUp()
-        if shutil.which("babeltrace2") is None:
-            self.skipTest("babeltrace2 is not installed (package babeltrace2)")
-        if subprocess.run([DEBIAN_PYTHON, "-c", "import bt2"], capture_output=True).returncode != 0:
-            self.skipTest(f"{DEBIAN_PYTHON} has no module bt2 (package python3-bt2)")
-
     def make(self, *words, **popen):
         what, *rest = map(str, words)
         done = subprocess.run([ZOO, what, self.folder, *rest], capture_output=True, text=True, timeout=60, **popen)
@@ -27,17 +20,7 @@ class CtfCase(Case):
         return [json.loads(line) for line in (self.folder / "written").read_text().splitlines()]
 
     def read(self):
-        """(environment and clock, streams, events, discards), each but the first by track."""
-        done = subprocess.run([DEBIAN_PYTHON, pathlib.Path(__file__).parent / "ctf_reading.py", self.folder / "trace"], capture_output=True, text=True, timeout=120)
-        self.assertEqual(done.returncode, 0, done.stderr)
-        first, *lines = map(json.loads, done.stdout.splitlines())
-        streams, events, discards = [], collections.defaultdict(list), collections.defaultdict(list)
-        for line in lines:
-            if "stream" in line:
-                streams.append(line["stream"])
-            else:
-                (discards if "discarded" in line else events)[line["track"]].append(line)
-        return first, streams, events, discards
+        return read_ctf(self, self.folder / "trace")
 
     def assert_same(self, what, wanted, found):
         for i, (a, b) in enumerate(zip(wanted, found)):

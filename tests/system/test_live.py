@@ -64,7 +64,7 @@ class Live(Case):
 
     def check_restored(self):
         self.until(lambda: not self.in_view(), what="the end of the view")
-        self.type("-l", f"stty -g >{self.folder}/after; echo back\n")
+        self.type("-l", f"clear; stty -g >{self.folder}/after; echo back\n")
         self.until_screen("^back$")
         self.assertEqual((self.folder / "after").read_text(), (self.folder / "before").read_text())
 
@@ -250,6 +250,19 @@ class Terminal(Live):
         self.until(lambda: "P 1 paused" not in self.screen(), what="going on")
         self.type("q")
         self.until_screen(r"^hangscope: resumed thread beta$", r"STATUS=0\.$")
+
+    def test_plain_on_a_terminal_says_who_is_paused_and_enter_lets_them_go_on(self):
+        target = self.target("healthy")
+        self.start_shell(columns=150)
+        self.watch("--plain", "--interval", "20ms", f"pid:{target.pid}")
+        self.until_screen("^hangscope: watching process")
+        self.assertEqual(self.hangscope("set", "pause", f"pid:{target.pid}", "beta").status, 0)
+        self.until_screen(r"thread beta is paused from outside.*; ENTER resumes paused cores$")
+        self.type("Enter")
+        self.until_screen(r"resumed thread beta$", r"thread beta goes on, paused for \d")
+        self.assertFalse(self.in_view())
+        self.type("C-c")
+        self.until_screen(r"STATUS=130\.$")
 
     def test_into_a_pipe_with_plain_and_on_a_dumb_terminal_it_prints_as_ever(self):
         target = self.target("healthy")
