@@ -32,6 +32,8 @@ enum sched_fault {
   SCHED_ASSERT = 10,
   SCHED_CORRUPT = 11,     /* word number `other` of the task's record becomes `value` */
   SCHED_STUCK = 12,       /* the task loops with interrupts off */
+  SCHED_INVERSION = 13,   /* the task, the least urgent one, has the mutex that `other`, the most
+                             urgent one, wants, and the first of the rest computes for `value` ms */
 };
 
 struct sched_plan {
@@ -72,6 +74,12 @@ static void tell_planted(uint32_t round) {
   print_number(round);
   print_text("\n");
   kernel_unlock(before);
+}
+
+static uint32_t first_of_the_rest(void) {
+  uint32_t worker = 0;
+  while (worker == the_plan()->task || worker == the_plan()->other) worker++;
+  return worker;
 }
 
 static int is_planned(enum sched_fault fault, uint32_t worker, uint32_t round) {
@@ -194,6 +202,28 @@ static void hand_over(uint32_t worker) {
   }
 }
 
+static void invert(uint32_t worker) {
+  const struct sched_plan* const plan = the_plan();
+  const uint32_t both = 1u << plan->other | 1u << first_of_the_rest();
+  if (worker == plan->task) {
+    mutex_lock(&mutexes[worker]);
+    has_mutex |= 1u << worker;
+    tell_planted(0);
+    while ((__atomic_load_n(&has_mutex, __ATOMIC_RELAXED) & both) != both) {
+    }
+    (void)mutex_unlock(&mutexes[worker]);
+    return;
+  }
+  while ((has_mutex & 1u << plan->task) == 0) task_delay(1);
+  has_mutex |= 1u << worker; /* it wants it, or keeps who has it from going on */
+  if (worker == plan->other) {
+    mutex_lock(&mutexes[plan->task]);
+    (void)mutex_unlock(&mutexes[plan->task]);
+  } else if (worker == first_of_the_rest()) {
+    work_ms(plan->value);
+  }
+}
+
 static void run_rounds(uint32_t worker) {
   const struct sched_plan* const plan = the_plan();
   for (uint32_t round = 1; plan->rounds == 0 || round <= plan->rounds; round++) {
@@ -220,7 +250,9 @@ static void work(void* argument) {
   const struct sched_plan* const plan = the_plan();
   const uint32_t worker = worker_of(task_self());
   (void)argument;
-  if (plan->fault != SCHED_HANDOVER) {
+  if (plan->fault == SCHED_INVERSION) {
+    invert(worker);
+  } else if (plan->fault != SCHED_HANDOVER) {
     run_rounds(worker);
   } else if (worker == plan->task || worker == plan->other) {
     hand_over(worker);
@@ -228,11 +260,17 @@ static void work(void* argument) {
   finish();
 }
 
+static uint32_t priority_of(uint32_t worker) {
+  const struct sched_plan* const plan = the_plan();
+  if (plan->fault == SCHED_STARVATION && plan->task == worker) return HIGH_PRIORITY;
+  if (plan->fault != SCHED_INVERSION) return PRIORITY;
+  return plan->task == worker ? PRIORITY - 1 : plan->other == worker ? HIGH_PRIORITY : PRIORITY;
+}
+
 /* In the order of their records. */
 static void create_worker(uint32_t worker) {
   const struct sched_plan* const plan = the_plan();
-  const int urgent = plan->fault == SCHED_STARVATION && plan->task == worker;
-  const task_id id = task_create(work, 0, urgent ? HIGH_PRIORITY : PRIORITY);
+  const task_id id = task_create(work, 0, priority_of(worker));
   const uint32_t index = worker_of(id);
   hangscope_task_provides(index, kernel_name(worker + 1 < WORKERS ? &filled[worker + 1] : &credit));
   if (plan->fault != SCHED_HANDOVER) return;

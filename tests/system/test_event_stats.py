@@ -6,6 +6,7 @@ import statistics
 
 from support import FIRMWARE, main
 from test_target import Target as Firmware
+from watched_targets import PLAN_AT, SCHED_FAULTS
 
 
 class Numbers:
@@ -75,7 +76,7 @@ class Numbers:
 class Kernel(Firmware):
     """examples/trace_sched, of which nothing is lost since its ring was cleared, or since the start."""
 
-    def check(self, isa, image="trace_sched", **start):
+    def check(self, isa, image="trace_sched", wakes=2, **start):
         self.finish(self.start(image, isa, **start))
         elf = ("--elf", FIRMWARE / f"{isa}-{image}.elf")
         lines = [json.loads(line) for line in self.hangscope("show", "--json", *elf, self.ram_file).out.splitlines()]
@@ -88,7 +89,7 @@ class Kernel(Firmware):
                          {number: ran for number, ran in mine.ran.items() if ran})
         self.assertEqual(stats["ns_per_tick"], 100)
         self.assertEqual({number: task["wakes"] for number, task in tasks.items() if task["wakes"]}, dict(mine.wakes))
-        self.assertGreater(sum(map(len, mine.latencies.values())), 1)
+        self.assertGreaterEqual(sum(map(len, mine.latencies.values())), wakes)
         for number, latencies in mine.latencies.items():
             task = tasks[number]
             self.assertEqual((task["measured"], task["shortest_ticks"], task["median_ticks"], task["longest"]["ticks"]),
@@ -129,6 +130,19 @@ class Kernel(Firmware):
                 self.assertIn("  ".join(row).replace(" ", ""), text.replace(" ", ""), "report and show say the same")
         self.assertIn("Taken for idle: task 70006, it alone has the lowest priority, 0", text)
         self.assertRegex(text, r"core 0 +0\.0\d+ +0\.0\d+ +\d+\.\d %")
+
+    def test_inversion(self):
+        """Task 70002 has the mutex that the urgent task 70004 wants, while task 70001 computes for 30 ms."""
+        plan = [option for at, value in enumerate((SCHED_FAULTS["INVERSION"], 1, 3, 30)) for option in ("-device", f"loader,addr={PLAN_AT + 4 * at:#x},data={value},data-len=4")]
+        stats, _ = self.check("rv32", "trace_sched-faults", wakes=1, options=plan)
+        # Those that are as urgent as 70001 and only end may come meanwhile, too.
+        self.assertLessEqual({each["runner"] for each in stats["inversions"]}, {70001, 70003, 70005})
+        found, = [each for each in stats["inversions"] if each["runner"] == 70001]
+        self.assertEqual([found[who] for who in ("waiter", "holder", "waits")], [70004, 70002, 1])
+        self.assertEqual(found["mutex"], stats["mutexes"][0]["mutex"])
+        self.assertGreater(found["total_ticks"], 250_000)  # of 100 ns; a tick may have taken some of it
+        text = self.hangscope("show", "--stats", "--elf", FIRMWARE / "rv32-trace_sched-faults.elf", self.ram_file).out.decode()
+        self.assertRegex(text, r"0x\w+ +task 70004 +task 70002 +task 70001 +1 +\d+\.\d+ ms")
 
     def test_other_choices_are_refused(self):
         done = self.hangscope("show", "--stats", "--last", "3", self.ram_file)
