@@ -40,6 +40,7 @@ class Why {
   Status SampleRun();
   Status SampleLive();
   Status SampleDead();
+  std::string HowLong();
   void CollectFindings();
   Sightings Told(TimeNs now);
   WhyPart Part();
@@ -51,6 +52,7 @@ class Why {
   std::vector<ScopeFinding> findings_;
   std::string how_looked_;
   TimeNs begin_ = 0;
+  TimeNs looked_since_ = 0;
   int restarts_ = 0;  // while it was looked at
 };
 
@@ -74,6 +76,7 @@ bool Why::HasStartedAgain() {
 // circle.
 Status Why::SampleRun() {
   for (int run = 0; run < kRuns; ++run) {
+    looked_since_ = clock_.Monotonic();
     const Status status = view_->PollFor(clock_, options_.stall, nullptr);
     if (!HasStartedAgain()) return status;
     ++restarts_;
@@ -91,14 +94,23 @@ Status Why::SampleRun() {
   return view_->PollFor(clock_, 0, nullptr);
 }
 
+// It is looked at for longer where what runs it was not let run; and even then that may be too
+// short.
+std::string Why::HowLong() {
+  const auto given = view_->Given(looked_since_);
+  if (!given || given->time >= options_.stall) return FormatElapsed(options_.stall);
+  return fmt::format(
+      "{}, of which {} do not count: the process that runs it had no processor or was stopped",
+      FormatElapsed(given->time + given->held_up), FormatElapsed(given->held_up));
+}
+
 Status Why::SampleLive() {
   if (Status status = SampleRun(); !status.ok()) return status;
   // In a dump all waits last as long as one looks, those of a target that was at work, too.
   if (restarts_ > 0 || !view_->MayBeDump()) {
-    how_looked_ =
-        fmt::format("{}looked at for {}",
-                    restarts_ == 1 ? "it started again while it was looked at, and was " : "",
-                    FormatElapsed(options_.stall));
+    how_looked_ = fmt::format(
+        "{}looked at for {}",
+        restarts_ == 1 ? "it started again while it was looked at, and was " : "", HowLong());
     CollectFindings();
     return {};
   }

@@ -4,6 +4,7 @@ dumps, and with a memory that cannot be read.
 HANGSCOPE_LONG=1 takes three seeds instead of one; HANGSCOPE_SEED=N others.
 """
 import json
+import os
 import pathlib
 import random
 import re
@@ -293,6 +294,19 @@ class OneMemory(Grid):
         writer = 5 * node + WRITER
         others = [f"the first of its node's 5 faults was that of core {writer} writer ({node},0)"]
         self.assertEqual(said, {core: ["the first of its node's 5 faults"] if core == writer else others for core in range(5 * node, 5 * node + 5)})
+
+    def test_why_says_when_what_runs_the_target_was_not_let_run(self):
+        folder = new_folder(self.folder)
+        self.addCleanup(shutil.rmtree, folder, ignore_errors=True)
+        device = start_device(folder)
+        self.addCleanup(device.kill)
+        device.until_recording()
+        words = ["--stall", "0.3", "--elf", device.elf, device.target]
+        self.assertRegex(self.hangscope("why", *words).out.decode(), r"ram: looked at for (0\.3 s: |\d\.\d s, of which)")  # a busy machine
+        os.kill(device.process.pid, signal.SIGSTOP)
+        done = self.hangscope("why", *words)
+        self.assertEqual(done.status, 0, done.out)
+        self.assertRegex(done.out.decode(), r"ram: looked at for [12]\.\d s, of which \d\.\d s do not count: the process that runs it had no processor or was stopped: ")
 
     def test_whoever_waits_behind_a_fault_is_named(self):
         folder = new_folder(self.folder)
