@@ -136,7 +136,11 @@ void Watcher::FollowWait(const Judgement& look, uint32_t index,
   }
   if (subject.wait) {
     ++history.waits_ended;
-    ++history.rounds;
+    // Woken for a lock that another had taken again by then, it waits anew, and went no round.
+    const bool lost_it = wait && wait->kind == ResourceKind::kExclusive &&
+                         wait->kind == subject.wait->kind &&
+                         wait->resource == subject.wait->resource;
+    if (!lost_it) ++history.rounds;
     history.longest_wait = std::max(history.longest_wait, look.now - subject.since);
     if (subject.wait->kind == ResourceKind::kTime)
       history.longest_sleep = std::max(history.longest_sleep, look.now - subject.since);

@@ -413,6 +413,28 @@ TEST_F(WatcherTest, AHolderThatRunsOnAndOnStarvesWhoWaits) {
   EXPECT_EQ(Bad()[0].partners, (std::vector<SubjectId>{Core(0)}));
 }
 
+// As philosophers on a machine that has no time for them: woken for a fork that is gone by then.
+TEST_F(WatcherTest, AHolderThatWaitsForOneAndTheSameLockAgainAndAgainHasGoneNoRound) {
+  Cores(3);
+  claims_[0].holds = {10};
+  claims_[2].holds = {20};
+  Wait(0, 20, ResourceKind::kExclusive);
+  Wait(1, 10, ResourceKind::kExclusive);
+  const auto wait_anew = [&] {
+    WaitDone(0);
+    Wait(0, 20, ResourceKind::kExclusive);
+    Beat(2);
+  };
+  Run(40 * kStall, wait_anew);
+  EXPECT_TRUE(found_.empty());
+  Run(40 * kStall, [&] {
+    WaitDone(0);
+    Wait(0, static_cast<uint32_t>(20 + now_ / kInterval % 2), ResourceKind::kExclusive);
+    Beat(2);
+  });
+  EXPECT_EQ(Bad().size(), 1u) << "one that comes to other locks does";
+}
+
 TEST_F(WatcherTest, AProviderThatGoesRoundWithoutDeliveringStarvesWhoWaits) {
   Cores(2);
   claims_[0].provides = {10};
