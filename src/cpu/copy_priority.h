@@ -14,6 +14,8 @@ class CopyPriority {
  public:
   CopyPriority();
   ~CopyPriority();
+  // Whether it does not wait for a CPU that others have.
+  bool goes_first() const { return raised_ || policy_ == SCHED_FIFO || policy_ == SCHED_RR; }
   CopyPriority(const CopyPriority&) = delete;
   CopyPriority& operator=(const CopyPriority&) = delete;
 

@@ -52,7 +52,8 @@ class CpuRecorder {
   virtual ~CpuRecorder() = default;
   // To be called a few times a second: takes in new threads and the side band.
   virtual void Tick() = 0;
-  // Reads all rings without stopping them.
+  // Reads all rings while they go on, but for those that would be overwritten before their turn
+  // comes.
   virtual Result<CpuCapture> Take() = 0;
   // What could not be recorded and why, a sentence each with what to do; they do not change.
   virtual const std::vector<std::string>& warnings() const = 0;

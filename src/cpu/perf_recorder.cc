@@ -27,6 +27,7 @@
 #include "cpu/perf_permission.h"
 #include "cpu/perf_ring.h"
 #include "cpu/process_tree.h"
+#include "cpu/ring_pause.h"
 #include "cpu/shared_samples.h"
 #include "cpu/side_band_recorder.h"
 #include "cpu/task_ends.h"
@@ -103,7 +104,13 @@ struct CpuRings {
   PerfDescriptor events_owner, side_owner;
   PerfRingMapping events, side;
   std::optional<BackwardRingReader> reader;
+  std::optional<RingPause> pause;  // of the events
 };
+
+// Before a snapshot has read a ring, so much of it may be written over.
+uint64_t MostOverwritten(const CpuRings& rings) { return rings.events.pages().capacity_bytes / 8; }
+// What wants a CPU that others have may wait for it so long.
+constexpr TimeNs kWaitsForCpu = 20 * kMillisecond;
 
 struct RecordedEvent {
   PerfEvent event;
@@ -163,6 +170,7 @@ class PerfRecorder final : public CpuRecorder {
 
   void DrainSideBand();
   void ReadRings(CpuCapture* capture);
+  void PauseFilling(const std::vector<size_t>& rings, size_t first);
   std::vector<size_t> OrderOfReading() const;
 
   Clock& clock_;
@@ -268,6 +276,9 @@ bool PerfRecorder::MapRings(uint64_t bytes) {
         PerfRingMapping(rings.side_owner, SideBandBytes(bytes), PerfRingMapping::Kind::kForward);
     if (!rings.side.ok()) return false;
     rings.reader.emplace(rings.events.pages());
+    rings.pause.emplace([event = rings.events_owner.get()](bool off) {
+      return ioctl(event, PERF_EVENT_IOC_PAUSE_OUTPUT, off ? 1 : 0) == 0;
+    });
   }
   return true;
 }
@@ -539,6 +550,7 @@ void PerfRecorder::DrainSideBand() {
 
 void PerfRecorder::Tick() {
   DrainSideBand();
+  for (CpuRings& rings : rings_) rings.pause->Note(rings.reader->Written(), clock_.Monotonic());
   for (auto& tracer : tracers_) tracer->Tick();
 }
 
@@ -565,17 +577,36 @@ Result<CpuCapture> PerfRecorder::Take() {
 void PerfRecorder::ReadRings(CpuCapture* capture) {
   const CopyPriority priority;
   capture->time = clock_.Monotonic();
-  for (CpuRings& rings : rings_) rings.reader->NoteHead(clock_);
+  for (CpuRings& rings : rings_) {
+    const TimeNs now = clock_.Monotonic();
+    if (!priority.goes_first() && rings.pause->ComesWithin(MostOverwritten(rings), kWaitsForCpu,
+                                                           rings.reader->Written(), now))
+      rings.pause->Begin(now);
+    rings.reader->NoteHead(clock_);
+  }
   capture->rings.resize(rings_.size());
-  for (const size_t i : OrderOfReading()) {
-    PerfRing& ring = capture->rings[i];
-    // lost_records stays 0: the kernel loses records where a ring is full or paused, and this one
-    // is neither.
-    ring.cpu = rings_[i].cpu;
+  const std::vector<size_t> order = OrderOfReading();
+  for (size_t at = 0; at < order.size(); ++at) {
+    PauseFilling(order, at);
+    CpuRings& rings = rings_[order[at]];
+    PerfRing& ring = capture->rings[order[at]];
+    // lost_records stays 0: what the kernel could not write while a ring was off is in its records.
+    ring.cpu = rings.cpu;
     ring.recording_since = recording_since_;
-    rings_[i].reader->Read(clock_, &ring);
+    ring.blind = rings.pause->was_off();
+    rings.reader->Read(clock_, &ring);
+    rings.pause->End(clock_.Monotonic());
   }
   capture->took = clock_.Monotonic() - capture->time;
+}
+
+// Those that are not read yet, and of which too much is gone already.
+void PerfRecorder::PauseFilling(const std::vector<size_t>& rings, size_t first) {
+  for (size_t at = first; at < rings.size(); ++at) {
+    CpuRings& each = rings_[rings[at]];
+    if (each.reader->WrittenSinceNoted() >= MostOverwritten(each))
+      each.pause->Begin(clock_.Monotonic());
+  }
 }
 
 // While we copy, the ring of our own CPU does not fill: it has time until the others are read.

@@ -73,6 +73,12 @@ void BackwardRingReader::NoteHead(Clock& clock) {
   noted_ = NotedHead{LoadHead(pages_), now};
 }
 
+uint64_t BackwardRingReader::Written() const { return begin_ - LoadHead(pages_); }
+
+uint64_t BackwardRingReader::WrittenSinceNoted() const {
+  return noted_ ? noted_->head - LoadHead(pages_) : 0;
+}
+
 void BackwardRingReader::Read(Clock& clock, PerfRing* ring) {
   if (!noted_) NoteHead(clock);
   const auto [head, time] = *noted_;

@@ -11,8 +11,9 @@
 // It is read while the kernel goes on writing: the sizes first, from the newest record to the
 // oldest, then the records, from the oldest to the newest, so that the reader runs ahead of the
 // writer; data_head is looked at again after each step, and what was lapped is dropped. No event is
-// off meanwhile: there is no blind time. Where several rings are read, the heads of all are noted
-// first: they end at one instant, however long it takes to copy them.
+// off meanwhile: there is no blind time, but where somebody pauses one (cpu/ring_pause.h). Where
+// several rings are read, the heads of all are noted first: they end at one instant, however long
+// it takes to copy them.
 //
 // The kernel reserves room, writes, and publishes data_head last; interrupts may nest records of
 // their own in between, and all are published together. So the bytes behind data_head + capacity -
@@ -58,6 +59,10 @@ class BackwardRingReader {
   void Begin();
   // Read gives what has been written by now, and not what comes until it is called.
   void NoteHead(Clock& clock);
+  // Bytes, since Begin.
+  uint64_t Written() const;
+  // Of these, since NoteHead: they are written over the oldest of what Read will give.
+  uint64_t WrittenSinceNoted() const;
   // Sets capacity_bytes, head, records, discarded_bytes, lost_before and taken. `records` is
   // reused. Ends where NoteHead was called since the Read before, else at what is written by now.
   void Read(Clock& clock, PerfRing* ring);

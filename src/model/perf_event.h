@@ -35,11 +35,11 @@ struct PerfRing {
   std::string records;  // ends at `head`, where nothing was discarded there
   // of the oldest end: the kernel wrote over them while they were copied
   uint64_t discarded_bytes = 0;
-  uint64_t lost_records = 0;   // that the kernel could not write, ever; as it counts them
-  bool lost_before = false;    // there was more before `records`
-  TimeNs recording_since = 0;  // monotonic
-  TimeNs taken = 0;            // monotonic: when its head was read
-  TimeSpan blind{};            // it was off; from == to: never
+  uint64_t lost_records = 0;         // that the kernel could not write, ever; as it counts them
+  bool lost_before = false;          // there was more before `records`
+  TimeNs recording_since = 0;        // monotonic
+  TimeNs taken = 0;                  // monotonic: when its head was read
+  std::vector<TimeSpan> blind = {};  // it was off, the newest last
 };
 
 // What PERF_RECORD_AUX says: the tracer wrote until `time`, up to `end_offset`.

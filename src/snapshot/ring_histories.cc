@@ -164,8 +164,8 @@ void AddLosses(const PerfRing& ring, const RingMark* before, TimeNs last_time,
                                AmountUnit::kRecords,
                                {}});
   }
-  if (ring.blind.to > ring.blind.from)
-    history->losses.push_back({ring.blind, GapReason::kBlind, 0, AmountUnit::kUnknown, {}});
+  for (const TimeSpan& blind : ring.blind)
+    history->losses.push_back({blind, GapReason::kBlind, 0, AmountUnit::kUnknown, {}});
 }
 
 // What no record tells of was written at some time: nothing is claimed of it.

@@ -449,8 +449,8 @@ class BusyLong(CpuCase):
                 if ring["kind"] == "CPU" and ring["lost_any"]:
                     shares.append(ring["held_bytes"] / 2**22)
         self.assertGreaterEqual(len(shares), 6)
-        # One may be lower: of six runs beside other work one had such a ring, and without the priority two of three had several.
-        self.assertGreater(sorted(shares)[1], 0.5, shares)
+        # One that would be overwritten before it is copied is switched off meanwhile.
+        self.assertGreater(min(shares), 0.5, shares)
 
 
 class OneWindow(CpuCase):

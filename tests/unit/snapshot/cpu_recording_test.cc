@@ -243,6 +243,19 @@ TEST_F(CpuRecordingTest, TasksRunWhereTheirSwitchesSay) {
   EXPECT_TRUE(manifest.window->tasks[0].continuous);
 }
 
+// While an earlier snapshot was copied.
+TEST_F(CpuRecordingTest, TimesInWhichARingWasOffAreGaps) {
+  Start();
+  cpus_.Call(0, 1000, 4711, 1, 0).Call(0, 2000, 4711, 1, 0).Call(0, 3000, 4711, 1, 0);
+  cpus_.Ring(0).blind = {{1200, 1300}, {2100, 2400}};
+  const Manifest manifest = Snapshot(4000);
+  std::vector<TimeSpan> blind;
+  for (const Gap& gap : manifest.window->gaps) {
+    if (gap.reason == GapReason::kBlind) blind.push_back(gap.time);
+  }
+  EXPECT_THAT(blind, ::testing::ElementsAre(TimeSpan{1200, 1300}, TimeSpan{2100, 2400}));
+}
+
 TEST_F(CpuRecordingTest, DamagedRecordIsAGapAndNotSilence) {
   Start();
   cpus_.Call(0, 1000, 4711, 1, 0).Call(0, 2000, 4711, 1, 0);
