@@ -12,6 +12,7 @@ namespace {
 
 constexpr uint64_t kNewestCoreSightVersion = 2;
 constexpr uint64_t kMostCpus = 1u << 16;
+constexpr uint8_t kReservedTraceIds = 0x70;  // and those above
 
 Status Damaged(const std::string& why) {
   return Status::Corrupt("AUXTRACE_INFO, which says how the hardware tracer was set, is damaged: " +
@@ -42,7 +43,7 @@ class Words {
 
 uint8_t TraceId(uint64_t word) {
   const auto id = static_cast<uint8_t>(word & 0x7f);  // perf keeps marks in the bits above
-  return id < 0x70 ? id : 0;                          // those above are reserved
+  return id < kReservedTraceIds ? id : 0;
 }
 
 void ParseEtmV3(const Words& words, EtmSetting* etm) {
@@ -154,6 +155,37 @@ Result<AuxTraceInfo> ParseAuxTraceInfo(std::string_view body) {
       fmt::format("the hardware trace is of perf's type {}; hangscope decodes intel_pt (1) and "
                   "cs_etm (3)",
                   type));
+}
+
+std::string WithTraceIds(std::string body, const std::map<int, uint8_t>& ids) {
+  constexpr size_t kHead = 8 + 3 * 8;
+  const auto info = ParseAuxTraceInfo(body);
+  if (!info.ok() || info->kind != TracerKind::kCoreSight) return body;
+  const uint64_t version = Load64(body.data() + 8, ByteOrder::kLittle);
+  size_t at = kHead;
+  for (size_t i = 0; i < info->cpus.size(); ++i) {
+    const uint64_t magic = Load64(body.data() + at, ByteOrder::kLittle);
+    const uint64_t cpu = Load64(body.data() + at + 8, ByteOrder::kLittle);
+    const uint64_t count = version > 0 ? Load64(body.data() + at + 16, ByteOrder::kLittle)
+                           : magic == kEtmV3Magic ? 4
+                           : magic == kEtmV4Magic ? 7
+                                                  : 8;
+    at += version > 0 ? 24 : 16;
+    if (const auto id = ids.find(static_cast<int>(cpu)); id != ids.end()) {
+      std::fill_n(body.begin() + static_cast<ptrdiff_t>(at + 8), 8, '\0');
+      body[at + 8] = static_cast<char>(id->second);
+    }
+    at += 8 * count;
+  }
+  return body;
+}
+
+std::optional<HardwareTraceId> ParseHardwareTraceId(uint64_t hardware_id) {
+  HardwareTraceId id;
+  id.trace_id = static_cast<uint8_t>(hardware_id & 0xff);
+  if (hardware_id >> 60 != 0 || id.trace_id == 0 || id.trace_id >= kReservedTraceIds) return {};
+  if ((hardware_id >> 56 & 0xf) >= 1) id.sink = static_cast<uint32_t>(hardware_id >> 8);
+  return id;
 }
 
 std::optional<int64_t> PerfTimeOfTsc(const TscConversion& conversion, uint64_t tsc) {

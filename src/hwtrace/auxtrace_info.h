@@ -21,7 +21,9 @@
 #define HANGSCOPE_HWTRACE_AUXTRACE_INFO_H
 
 #include <cstdint>
+#include <map>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -76,6 +78,21 @@ struct AuxTraceInfo {
 // `body`: of the record, behind its header. Fails with a sentence where the kind is not known or
 // the body damaged.
 Result<AuxTraceInfo> ParseAuxTraceInfo(std::string_view body);
+
+// CoreSight's record, with other trace ids: by CPU; 0: it has none. What it does not name stays,
+// and so does a body that is damaged.
+std::string WithTraceIds(std::string body, const std::map<int, uint8_t>& ids);
+
+// PERF_RECORD_AUX_OUTPUT_HW_ID of CoreSight (Linux 6.2): which id a CPU's trace has from now on.
+//
+//   bits 0 to 7: trace id; 8 to 39: sink (minor version 1, Linux 6.12): ids are its own, so that
+//   CPUs of different sinks may have the same; 56 to 59: minor version; 60 to 63: version, 0
+struct HardwareTraceId {
+  uint8_t trace_id = 0;
+  std::optional<uint32_t> sink;
+};
+// Nothing where the version is not known or the id cannot be.
+std::optional<HardwareTraceId> ParseHardwareTraceId(uint64_t hardware_id);
 
 // As perf converts it; nothing where the result does not fit.
 std::optional<int64_t> PerfTimeOfTsc(const TscConversion& conversion, uint64_t tsc);

@@ -84,6 +84,21 @@ void AddTrace(const TraceSummary& summary, const PerfAuxSpan& span, Json* json) 
   (*json)["more_discontinuities"] = summary.more_discontinuities;
 }
 
+// Where a sink was shared: whose its bytes are.
+Json BytesOfCpu(const PerfAuxSpan& span) {
+  Json shares = Json::array();
+  for (const PerfTraceShare& share : span.shares) {
+    const bool ran = !share.threads.empty();
+    shares.push_back({{"cpu", share.cpu < 0 ? Json() : Json(share.cpu)},
+                      {"trace_id", share.trace_id == 0 ? Json() : Json(share.trace_id)},
+                      {"bytes", share.bytes},
+                      {"threads", share.threads},
+                      {"from_ns", ran ? Json(share.ran.from) : Json()},
+                      {"to_ns", ran ? Json(share.ran.to) : Json()}});
+  }
+  return shares;
+}
+
 std::string SpanLines(const PerfScene& scene, TimeNs wall) {
   std::string text;
   for (size_t r = 0; r < scene.aux->size(); ++r) {
@@ -107,6 +122,8 @@ std::string SpanLines(const PerfScene& scene, TimeNs wall) {
       line["to_ns"] = span.time.to;
       line["thread"] = span.tid < 0 ? Json() : Json(span.tid);
       line["flags"] = PerfAuxFlagsText(span.flags);
+      line["sink_overwritten"] = span.sink_overwritten;
+      line["bytes_of_cpu"] = BytesOfCpu(span);
       for (const PerfSpanTrace& trace : *scene.traces) {
         if (trace.ring == r && trace.span == s) AddTrace(trace.summary, span, &line);
       }

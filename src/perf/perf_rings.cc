@@ -10,21 +10,36 @@ constexpr size_t kMostRuns = 1'000'000;  // the newest are what a window is abou
 
 }  // namespace
 
-PerfRingsReader::PerfRingsReader(const PerfFile& file, std::string tracer)
-    : file_(file), traces_(file, std::move(tracer)) {}
+PerfRingsReader::PerfRingsReader(PerfFile& file, std::string tracer)
+    : file_(file),
+      traces_(file, tracer),
+      sinks_(
+          [this](size_t trace, uint64_t begin, uint64_t bytes) {
+            return file_.ReadAux(file_.aux()[trace], begin, bytes).value_or("");
+          },
+          std::move(tracer)) {}
 
 void PerfRingsReader::Add(const PerfRecord& record) {
   newest_ = std::max(newest_, record.time);
   traces_.Add(record);
+  ids_.Add(record);
 }
 
 void PerfRingsReader::Finish(const PerfActivity& activity, TimeNs until) {
   newest_ = std::max(newest_, until);
   traces_.Finish(until);
-  input_.rings = traces_.Histories(activity.whole_machine());
+  ids_.Finish(file_.facts().auxtrace_info);
+  sinks_.Read(ids_, traces_.CpusWithStarts(), ids_.NamesOneSink(file_.events()), &traces_.rings());
+  // Of those who share a sink only the last to stop has a record of its trace.
+  if (sinks_.any()) traces_.TraceAllThatCame();
   overwrites_ = activity.overwrites();
-  if (aux().empty() || file_.facts().rings) AddEventRings(activity);
   AddRuns(activity);
+  for (const PerfAuxRing& ring : aux()) {
+    if (!sinks_.Has(ring.cpu))
+      input_.rings.push_back(traces_.HistoryOf(ring, activity.whole_machine()));
+  }
+  sinks_.AddTo(activity.whole_machine(), newest_, &traces_.rings(), &input_);
+  if (aux().empty() || file_.facts().rings) AddEventRings(activity);
   for (const auto& [tid, thread] : activity.threads()) {
     if (!thread.name.empty()) input_.task_names.emplace_back(tid, thread.name);
   }

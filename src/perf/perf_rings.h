@@ -9,6 +9,8 @@
 
 #include "perf/perf_activity.h"
 #include "perf/perf_file.h"
+#include "perf/shared_sinks.h"
+#include "perf/trace_ids.h"
 #include "perf/trace_rings.h"
 #include "window/find_window.h"
 
@@ -18,13 +20,15 @@ namespace hangscope {
 class PerfRingsReader {
  public:
   // `tracer`: "cs_etm", names the rings. `file` must outlive it.
-  PerfRingsReader(const PerfFile& file, std::string tracer);
+  PerfRingsReader(PerfFile& file, std::string tracer);
   void Add(const PerfRecord& record);
   // To be called once, after all records.
   // `until`: to when it was recorded, where that is known to be later than the newest record.
   void Finish(const PerfActivity& activity, TimeNs until);
 
   const std::vector<PerfAuxRing>& aux() const { return traces_.rings(); }
+  // AUXTRACE_INFO to decode the ring of a CPU with, after Finish; -1: a thread's.
+  std::string AuxTraceInfoFor(int cpu) const { return ids_.InfoFor(cpu); }
   // Over the rings of traces, if there are any, and over those of events where there is none, or
   // the file says how they were overwritten. docs/perf-data.md has the rules.
   const WindowInput& input() const { return input_; }
@@ -36,8 +40,10 @@ class PerfRingsReader {
   bool IsWanted(int tid, const PerfActivity& activity) const;
   void AddRuns(const PerfActivity& activity);
 
-  const PerfFile& file_;
+  PerfFile& file_;
   TraceRingsReader traces_;
+  TraceIds ids_;
+  SharedSinks sinks_;
   TimeNs newest_ = -1;
   bool overwrites_ = false;
   WindowInput input_;

@@ -201,6 +201,8 @@ class Screen {
                     span.tid < 0 ? "-" : ThreadName(span.tid, scene_),
                     span.begin_known ? Before(span.time.from, scene_) : "?",
                     Before(span.time.to, scene_), FormatSize(span.end_offset - span.begin_offset));
+    if (span.sink_overwritten)
+      line += span.shares.empty() ? "  sink overwritten" : "  shared sink overwritten";
     if (const PerfSpanTrace* trace = TraceOf(ring, number)) {
       const TraceSummary& summary = trace->summary;
       // Without the programs' code there were none to follow.
@@ -216,6 +218,24 @@ class Screen {
                           FormatSize(span.end_offset - span.begin_offset - span.held_bytes));
     if (IsStale(of.name, span)) line += "  stale";
     Add(line);
+    for (const PerfTraceShare& share : span.shares) ShareLine(share, span);
+  }
+
+  // Whose bytes of a shared sink, and whose are lost.
+  void ShareLine(const PerfTraceShare& share, const PerfAuxSpan& span) {
+    std::string whose = "-";
+    if (share.threads.size() == 1) whose = ThreadName(share.threads.front(), scene_);
+    if (share.threads.size() > 1) whose = fmt::format("{} threads", share.threads.size());
+    const std::string of = share.cpu >= 0        ? fmt::format("of CPU {}", share.cpu)
+                           : share.trace_id != 0 ? fmt::format("of id {:#x}", share.trace_id)
+                                                 : "of no id";
+    const bool ran = !share.threads.empty();
+    Add(fmt::format("{:<16} {:<22} {:>12} {:>12} {:>9}{}", "  " + of, whose,
+                    ran ? Before(share.ran.from, scene_) : "?",
+                    ran ? Before(share.ran.to, scene_) : "?", FormatSize(share.bytes),
+                    !span.sink_overwritten ? ""
+                    : share.bytes == 0     ? "  all lost"
+                                           : "  newest"));
   }
 
   void Spans() {
@@ -239,10 +259,14 @@ class Screen {
                     spans.size(), scene_.aux->size(), FormatSize(held), FormatSize(twice), restarts,
                     scene_.trace_trouble.empty() ? "" : "; " + Printable(scene_.trace_trouble)));
     Add(fmt::format("{:<16} {:<22} {:>12} {:>12} {:>9}", "ring", "thread", "from", "to", "bytes"));
-    for (size_t i = 0; i < std::min(spans.size(), most); ++i)
-      SpanLine(spans[i].first, spans[i].second);
-    if (spans.size() > most)
-      Add(fmt::format("and {} older ones: --json has all", spans.size() - most));
+    size_t shown = 0, lines = 0;
+    for (; shown < spans.size() && lines < most; ++shown) {
+      const auto [ring, span] = spans[shown];
+      SpanLine(ring, span);
+      lines += 1 + (*scene_.aux)[ring].spans[span].shares.size();
+    }
+    if (shown < spans.size())
+      Add(fmt::format("and {} older ones: --json has all", spans.size() - shown));
   }
 
   void Cpus() {

@@ -40,6 +40,15 @@ class Unwrapper {
 
 }  // namespace
 
+GapReason ReasonOfMissing(const PerfAuxRing& ring, const PerfAuxSpan& span) {
+  if ((span.flags & PERF_AUX_FLAG_OVERWRITE) == 0) return GapReason::kUnreadable;
+  const bool newer_held =
+      std::any_of(ring.pieces.begin(), ring.pieces.end(), [&](const PerfAuxPiece& piece) {
+        return piece.begin_offset > span.begin_offset && piece.end_offset >= span.end_offset;
+      });
+  return newer_held ? GapReason::kOverwritten : GapReason::kUnreadable;
+}
+
 TraceRingsReader::TraceRingsReader(const PerfFile& file, std::string tracer)
     : file_(file), tracer_(std::move(tracer)) {
   const auto& aux = file.aux();
@@ -78,10 +87,17 @@ void TraceRingsReader::Finish(TimeNs until) {
   for (const int64_t key : keys) MakeRing(key);
 }
 
-std::vector<RingHistory> TraceRingsReader::Histories(bool whole_machine) const {
-  std::vector<RingHistory> histories;
-  for (const PerfAuxRing& ring : rings_) histories.push_back(HistoryOf(ring, whole_machine));
-  return histories;
+std::set<int> TraceRingsReader::CpusWithStarts() const {
+  std::set<int> cpus;
+  if (per_thread_) return cpus;
+  for (const auto& [key, starts] : starts_) cpus.insert(static_cast<int>(key));
+  return cpus;
+}
+
+void TraceRingsReader::TraceAllThatCame() {
+  for (const auto& [key, starts] : starts_) {
+    for (const Start& start : starts) traced_.insert(start.tid);
+  }
 }
 
 void TraceRingsReader::MakeRing(int64_t key) {
@@ -216,6 +232,11 @@ RingHistory TraceRingsReader::HistoryOf(const PerfAuxRing& ring, bool whole_mach
       // One of no bytes says that there was nothing to trace, unless it is told with a loss.
       if (span.held_bytes > 0 || span.flags == 0)
         history.held.push_back({when, span.begin_offset, span.end_offset, task});
+    } else if (ReasonOfMissing(ring, span) == GapReason::kOverwritten) {
+      // The hole in the offsets tells of it. When what is left was written, nothing says.
+      if (span.held_bytes > 0)
+        history.held.push_back(
+            {{when.to, when.to}, span.end_offset - span.held_bytes, span.end_offset, task});
     } else {
       history.losses.push_back({when, GapReason::kUnreadable,
                                 span.end_offset - span.begin_offset - span.held_bytes,

@@ -15,6 +15,15 @@
 
 namespace hangscope {
 
+// What one CPU has in a span of a sink that several write into (perf/shared_sinks.h).
+struct PerfTraceShare {
+  int cpu = -1;          // -1: no CPU has the id, or no frame said which it was
+  uint8_t trace_id = 0;  // 0: not known
+  uint64_t bytes = 0;
+  std::vector<int> threads;  // that ran there meanwhile, as far as known
+  TimeSpan ran;              // from the first one's coming to the last one's leaving
+};
+
 // What one PERF_RECORD_AUX tells; or, where a snapshot has no such record, one AUXTRACE.
 struct PerfAuxSpan {
   uint64_t begin_offset = 0;  // of the ring's history, with restarts undone
@@ -24,7 +33,9 @@ struct PerfAuxSpan {
   uint64_t flags = 0;        // PERF_AUX_FLAG_*
   int pid = -1;
   int tid = -1;
-  uint64_t held_bytes = 0;  // in the file
+  uint64_t held_bytes = 0;             // in the file
+  std::vector<PerfTraceShare> shares;  // by CPU; empty: all of it is the ring's CPU's
+  bool sink_overwritten = false;       // only the newest of what was written into its sink
 };
 
 // Bytes of a ring that the file has: an AUXTRACE.
@@ -46,6 +57,9 @@ struct PerfAuxRing {
   uint64_t restarts = 0;             // its offsets began anew: they wrapped, or it was another ring
 };
 
+// Why the file has not all of a span: a ring that overwrites itself had newer bytes in its place.
+GapReason ReasonOfMissing(const PerfAuxRing& ring, const PerfAuxSpan& span);
+
 // Takes a file's records in their order.
 class TraceRingsReader {
  public:
@@ -57,10 +71,16 @@ class TraceRingsReader {
   void Finish(TimeNs until);
 
   const std::vector<PerfAuxRing>& rings() const { return rings_; }
+  std::vector<PerfAuxRing>& rings() { return rings_; }
+  // CPUs where somebody came or was traced from then on.
+  std::set<int> CpusWithStarts() const;
+  // What came in there counts as traced.
+  void TraceAllThatCame();
+  TimeNs newest() const { return newest_; }
   // Threads that a tracer followed.
   const std::set<int>& traced() const { return traced_; }
   // Only after Finish. `whole_machine`: everybody was traced.
-  std::vector<RingHistory> Histories(bool whole_machine) const;
+  RingHistory HistoryOf(const PerfAuxRing& ring, bool whole_machine) const;
 
  private:
   struct Reported {
@@ -81,7 +101,6 @@ class TraceRingsReader {
                  PerfAuxRing* ring) const;
   void MakeSpansOfPieces(PerfAuxRing* ring) const;
   void CountHeld(PerfAuxRing* ring) const;
-  RingHistory HistoryOf(const PerfAuxRing& ring, bool whole_machine) const;
 
   const PerfFile& file_;
   const std::string tracer_;

@@ -189,7 +189,7 @@ void HardwareTrace::DecodeSpan(const PerfAuxRing& ring, const PerfAuxSpan& span,
 std::vector<HardwareTrace::Decoded> HardwareTrace::DecodeRing(const PerfAuxRing& ring) {
   std::vector<Decoded> decoded(ring.spans.size());
   if (!request_.streams) return decoded;
-  auto decoder = OpenInstructionTrace(file_->facts().auxtrace_info, ring.cpu, TracerConfig());
+  auto decoder = OpenInstructionTrace(rings_.AuxTraceInfoFor(ring.cpu), ring.cpu, TracerConfig());
   if (!decoder.ok()) {
     Warn(decoder.status().message());
     return decoded;

@@ -189,8 +189,8 @@ void WhyPerf::DecodeSpan(InstructionTrace& decoder, size_t ring, size_t number) 
 
 void WhyPerf::DecodeTraces() {
   for (size_t ring = 0; ring < rings_.aux().size(); ++ring) {
-    auto decoder =
-        OpenInstructionTrace(file_->facts().auxtrace_info, rings_.aux()[ring].cpu, TracerConfig());
+    const int cpu = rings_.aux()[ring].cpu;
+    auto decoder = OpenInstructionTrace(rings_.AuxTraceInfoFor(cpu), cpu, TracerConfig());
     if (!decoder.ok()) {
       warning_ = decoder.status().message();
       return;

@@ -24,6 +24,7 @@ struct HeldSpan {
   uint64_t begin_offset = 0;
   uint64_t end_offset = 0;
   std::optional<int64_t> task;  // whose, where the ring is switched with its task
+  uint64_t others_bytes = 0;    // of these; of RingHistory::counts_sink
 };
 
 // Something that the recorder says is missing, as far as it can say where. Between two held spans
@@ -50,6 +51,9 @@ struct RingHistory {
   // it records whoever runs; else only while a task in WindowInput::runs does
   bool always_on = true;
   bool of_unknown_cpus = false;  // it records the runs whose CPU nobody told
+  // Offsets count all that came out of its sink, whoever wrote it: how much of what is missing is
+  // its own, nobody knows.
+  bool counts_sink = false;
 };
 
 // Where trace data waits before it gets into a ring: what is not drained yet is what an overwriting

@@ -6,7 +6,8 @@ namespace hangscope {
 namespace {
 
 RingPiece PieceOf(const HeldSpan& span) {
-  return {InTime(span.time), span.end_offset - span.begin_offset,
+  const uint64_t bytes = span.end_offset - span.begin_offset;
+  return {InTime(span.time), bytes - std::min(bytes, span.others_bytes),
           span.task,         true,
           span.begin_offset, span.end_offset};
 }

@@ -121,12 +121,13 @@ class TimelineMaker {
   std::vector<TimeSpan> WhereMissing(TimeSpan span) const {
     if (!OnlyRuns() || !runs_.trusted) return {span};
     const Spans possible = MayHaveRun(span);
-    return possible.empty() ? std::vector<TimeSpan>{span} : possible;
+    return possible.empty() && !ring_.counts_sink ? std::vector<TimeSpan>{span} : possible;
   }
 
   // Of several places nobody knows how many bytes are missing from each.
   void LoseBytes(const std::vector<TimeSpan>& holes, GapReason reason, uint64_t bytes) {
-    if (holes.size() == 1) return Lose(holes.front(), reason, bytes, AmountUnit::kBytes);
+    if (holes.size() == 1 && !ring_.counts_sink)
+      return Lose(holes.front(), reason, bytes, AmountUnit::kBytes);
     for (const TimeSpan& hole : holes) Lose(hole, reason);
   }
 

@@ -65,6 +65,10 @@ class PerfStory {
   void Comes(TimeNs time, int cpu, int tid) {
     image.records.push_back(PerfRecordOf(PERF_RECORD_SWITCH, Trailer(time, cpu, tid)));
   }
+  void Leaves(TimeNs time, int cpu, int tid) {
+    image.records.push_back(
+        PerfRecordOf(PERF_RECORD_SWITCH, Trailer(time, cpu, tid), PERF_RECORD_MISC_SWITCH_OUT));
+  }
   // What perf tells at the end of an event on one CPU.
   void LostInAll(uint64_t id, uint64_t records, uint16_t misc = 0) {
     image.records.push_back(PerfRecordOf(
@@ -123,10 +127,22 @@ class PerfStory {
         PerfRecordOf(PERF_RECORD_ITRACE_START, PerfIds(tid, tid) + Trailer(time, cpu, tid)));
   }
   void Auxtrace(int cpu, uint64_t offset, uint64_t bytes) {
+    Auxtrace(cpu, offset, std::string(bytes, 't'));
+  }
+  void Auxtrace(int cpu, uint64_t offset, const std::string& bytes) {
     image.records.push_back(
-        PerfRecordOf(kPerfAuxtrace, PerfWord(bytes) + PerfWord(offset) + PerfWord(0) +
+        PerfRecordOf(kPerfAuxtrace, PerfWord(bytes.size()) + PerfWord(offset) + PerfWord(0) +
                                         PerfBytes(static_cast<uint32_t>(cpu), 0, cpu, 0u)) +
-        std::string(bytes, 't'));
+        bytes);
+  }
+  // `body`: of PERF_RECORD_AUXTRACE_INFO.
+  void AuxtraceInfo(const std::string& body) {
+    image.records.push_back(PerfRecordOf(kPerfAuxtraceInfo, body));
+  }
+  // The thread's tracer on this CPU got a trace id from the kernel.
+  void HardwareId(TimeNs time, int cpu, int tid, uint64_t id) {
+    image.records.push_back(
+        PerfRecordOf(kPerfAuxOutputHardwareId, PerfWord(id) + Trailer(time, cpu, tid)));
   }
 
   static std::string NameOf(int tid) { return tid == 0 ? "swapper" : "task" + std::to_string(tid); }

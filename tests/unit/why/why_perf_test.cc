@@ -594,6 +594,37 @@ TEST_F(WhyPerfTest, CountsWhatSnapshotsHaveTwice) {
   EXPECT_EQ(spans[1]["end_offset"], 1500);
 }
 
+// perf record -S: four pieces went through a ring that has room for two.
+TEST_F(WhyPerfTest, BeginsTheWindowWhereASnapshotsOlderPiecesWereOverwritten) {
+  for (int i = 0; i < 4; ++i) {
+    story_.Comes(1000 + 100 * i, 3, 7);
+    story_.Aux(1050 + 100 * i, 3, 7, 100 * (i + 1), 100, PERF_AUX_FLAG_OVERWRITE);
+    story_.Switch(1050 + 100 * i, 3, 7, kSleeps, 0);
+  }
+  story_.Auxtrace(3, 200, 200);
+  auto window = WindowObject();
+  EXPECT_FALSE(window["from_the_start"]);
+  EXPECT_EQ(window["limited_by"]["number"], 3);
+  EXPECT_EQ(window["from_ns"], 1150) << "there the second piece ends, which was overwritten";
+  EXPECT_TRUE(window["gaps"].empty()) << window.dump();
+  EXPECT_EQ(window["rings"][0]["held_bytes"], 200);
+  EXPECT_THAT(Ask().text, HasSubstr("limited by CPU 3"));
+}
+
+// When the end of a piece was written that is left of it, nothing says.
+TEST_F(WhyPerfTest, BeginsTheWindowBehindAPieceOfWhichOnlyTheEndIsLeft) {
+  for (int i = 0; i < 3; ++i) {
+    story_.Comes(1000 + 100 * i, 3, 7);
+    story_.Aux(1050 + 100 * i, 3, 7, 100 * (i + 1), 100, PERF_AUX_FLAG_OVERWRITE);
+    story_.Switch(1050 + 100 * i, 3, 7, kSleeps, 0);
+  }
+  story_.Auxtrace(3, 140, 160);
+  const auto window = WindowObject();
+  EXPECT_EQ(window["from_ns"], 1150);
+  EXPECT_EQ(window["rings"][0]["held_bytes"], 160);
+  EXPECT_TRUE(window["gaps"].empty()) << window.dump();
+}
+
 TEST_F(WhyPerfTest, BearsOffsetsThatCannotBe) {
   for (const uint64_t offset : {~uint64_t{0}, uint64_t{1} << 63, uint64_t{0}}) {
     for (int i = 0; i < 20; ++i)
