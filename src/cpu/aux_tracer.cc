@@ -20,6 +20,7 @@ namespace {
 constexpr uint64_t kRecordBytes = 256u << 10;
 constexpr uint64_t kSmallestTrace = 64u << 10;
 constexpr size_t kMostKept = 512u << 10;
+constexpr size_t kMostTracedRuns = 65536;  // of each CPU
 
 std::string PmuOf(const PerfEvent& event) { return event.name.substr(0, event.name.find('/')); }
 
@@ -182,7 +183,7 @@ int AuxTracer::Map(uint64_t trace_bytes) {
   for (CpuTrace& trace : traces_) {
     trace.reader = std::make_unique<AuxReader>(AreaOf(trace.owner->pages(), kind_), trace.cpu, -1);
     trace.reader->ReadHead();
-    trace.since = trace.drained = clock_.Monotonic();
+    trace.since = trace.drained = trace.runs_known_since = clock_.Monotonic();
   }
   return 0;
 }
@@ -242,7 +243,10 @@ void AuxTracer::Drain(CpuTrace* trace) {
   const PerfPages pages = trace->owner->pages().records;
   const TimeNs now = clock_.Monotonic();
   const ForwardRingCounts counts = DrainForwardRing(pages, pages.capacity_bytes, &records);
-  if (counts.lost_records != 0) trace->reader->LoseRecords({trace->drained, now});
+  if (counts.lost_records != 0) {
+    trace->reader->LoseRecords({trace->drained, now});
+    trace->runs_known_since = now;
+  }
   trace->drained = now;
   for (size_t at = 0; at < records.size();) {
     perf_event_header header;
@@ -267,9 +271,17 @@ void AuxTracer::HandleRecord(std::string_view record, CpuTrace* trace) {
                                 Word(record, 2), task);
     trace->since = end.time;  // it may go on at once
   } else if (header.type == PERF_RECORD_SWITCH) {
-    if ((header.misc & PERF_RECORD_MISC_SWITCH_OUT) == 0) trace->since = end.time;
+    if ((header.misc & PERF_RECORD_MISC_SWITCH_OUT) != 0) {
+      trace->Leaves(end.time);
+    } else {
+      trace->since = end.time;
+      trace->Comes(end.tid, end.time);
+    }
   } else {
-    if (header.type == PERF_RECORD_ITRACE_START) trace->since = end.time;
+    if (header.type == PERF_RECORD_ITRACE_START) {
+      trace->since = end.time;
+      trace->Comes(end.tid, end.time);
+    }
     if (header.type == kPerfAuxOutputHardwareId && body_bytes >= 8)
       info_.StoreHardwareId(end.cpu, Word(record, 0));
     if (kept_.size() + record.size() > kMostKept)
@@ -277,6 +289,22 @@ void AuxTracer::HandleRecord(std::string_view record, CpuTrace* trace) {
     else
       kept_ += record;
   }
+}
+
+void AuxTracer::CpuTrace::Comes(int64_t task, TimeNs time) {
+  if (running && running->task == task) return;
+  Leaves(time);
+  running = AuxRun{task, {time, time}};
+}
+
+void AuxTracer::CpuTrace::Leaves(TimeNs time) {
+  if (!running) return;
+  running->time.to = std::max(running->time.from, time);
+  runs.push_back(*running);
+  running.reset();
+  if (runs.size() <= kMostTracedRuns) return;
+  runs_known_since = std::max(runs_known_since, runs.front().time.to);
+  runs.pop_front();
 }
 
 void AuxTracer::Take(CpuCapture* capture) {
@@ -289,6 +317,12 @@ void AuxTracer::Take(CpuCapture* capture) {
     AuxRing ring = trace.reader->Take(false, taken, {stopped_, taken + 1}).ring;
     ring.spans = trace.reader->held();
     ring.losses = trace.reader->losses();
+    if (!options_.whole_machine) {
+      ring.runs.assign(trace.runs.begin(), trace.runs.end());
+      if (trace.running)
+        ring.runs.push_back({trace.running->task, {trace.running->time.from, taken}});
+      ring.runs_known_since = trace.runs_known_since;
+    }
     capture->aux.push_back(std::move(ring));
   }
   const bool traces_again = Switch(true);

@@ -8,16 +8,21 @@
 // record of each piece that was written: whose, when, and what was lost (PERF_RECORD_AUX); Tick
 // empties it.
 //
-// A tracer is to be stopped before its area is read. A snapshot stops this one on all CPUs, as
-// several may share a sink, and tells for how long; no other ring is paused.
+// Several CPUs' tracers may share a sink (perf/shared_sinks.h): then the area of the one that
+// stopped last has all of it. The records of switches beside the areas say who was traced when.
+//
+// A tracer is to be stopped before its area is read. A snapshot stops this one on all CPUs, and
+// tells for how long; no other ring is paused.
 #ifndef HANGSCOPE_CPU_AUX_TRACER_H
 #define HANGSCOPE_CPU_AUX_TRACER_H
 
 #include <sys/types.h>
 
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -75,6 +80,12 @@ class AuxTracer {
     std::unique_ptr<AuxReader> reader;
     TimeNs since = 0;  // when the tracer began to write what the next record tells
     TimeNs drained = 0;
+    std::deque<AuxRun> runs;  // the newest
+    std::optional<AuxRun> running;
+    TimeNs runs_known_since = 0;
+
+    void Comes(int64_t task, TimeNs time);
+    void Leaves(TimeNs time);
   };
 
   AuxTracer(TracerPort& port, Clock& clock, const AuxTracerOptions& options, TracerKind kind,

@@ -56,6 +56,12 @@ struct AuxLoss {
   GapReason reason = GapReason::kNoRoom;
 };
 
+// A task ran there, and was traced.
+struct AuxRun {
+  int64_t task = 0;
+  TimeSpan time;
+};
+
 // One AUX ring: what a hardware tracer wrote.
 struct AuxRing {
   int cpu = 0;
@@ -69,6 +75,8 @@ struct AuxRing {
   // of `bytes`, ascending; what none of them has is nobody's that is known
   std::vector<AuxSpan> spans = {};
   std::vector<AuxLoss> losses = {};
+  std::vector<AuxRun> runs = {};  // by time, as the tracer's own records say
+  TimeNs runs_known_since = 0;    // from here on all of them; 0: they are not known
 };
 
 }  // namespace hangscope

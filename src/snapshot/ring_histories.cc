@@ -9,6 +9,7 @@
 #include "model/perf_format.h"
 #include "perf/perf_record.h"
 #include "perf/perf_side_band.h"
+#include "snapshot/trace_histories.h"
 
 namespace hangscope {
 namespace {
@@ -168,27 +169,6 @@ void AddLosses(const PerfRing& ring, const RingMark* before, TimeNs last_time,
     history->losses.push_back({blind, GapReason::kBlind, 0, AmountUnit::kUnknown, {}});
 }
 
-// What no record tells of was written at some time: nothing is claimed of it.
-RingHistory HistoryOf(const AuxRing& ring) {
-  RingHistory history;
-  history.ring = {ring.cpu >= 0 ? RingKind::kCpu : RingKind::kThread,
-                  ring.cpu >= 0 ? ring.cpu : ring.tid, "trace"};
-  history.capacity_bytes = ring.capacity_bytes;
-  history.head = ring.head;
-  history.recorded_until = ring.taken;
-  history.always_on = false;
-  const uint64_t begin = ring.head - std::min<uint64_t>(ring.head, ring.bytes.size());
-  for (const AuxSpan& span : ring.spans)
-    history.held.push_back({span.time, span.begin_offset, span.end_offset, span.task});
-  if (ring.spans.empty() && !ring.bytes.empty())
-    history.held.push_back({{ring.taken, ring.taken}, begin, ring.head, {}});
-  for (const AuxLoss& loss : ring.losses)
-    history.losses.push_back({loss.time, loss.reason, 0, AmountUnit::kUnknown, {}});
-  if (ring.blind.to > ring.blind.from)
-    history.losses.push_back({ring.blind, GapReason::kBlind, 0, AmountUnit::kUnknown, {}});
-  return history;
-}
-
 // How many of its last records are missing of a task: the switch, as an event and as a tracepoint.
 // What a process sends its parent depends on the parent; 0: nobody knows.
 uint64_t MissingOf(const TaskEnd& end, const std::vector<PerfEvent>& events) {
@@ -259,7 +239,7 @@ void AddCpuRings(const CpuCapture& capture, const std::vector<RingMark>& before,
     input->rings.push_back(std::move(history));
   }
   AddEnds(capture, ends, input);
-  for (const AuxRing& ring : capture.aux) input->rings.push_back(HistoryOf(ring));
+  AddTraceRings(capture, input);
   AddNames(capture, parser, input);
 }
 

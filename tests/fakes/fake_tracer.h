@@ -1,5 +1,6 @@
 // A kernel with a hardware tracer: events of threads on CPUs, a control page and two rings a CPU,
-// and a sink that all CPUs share. A test says who runs where and what the hardware traces there.
+// and a sink: CoreSight's all CPUs share, and as the drivers do, only the last to stop gets what is
+// in it. A test says who runs where and what the hardware traces there.
 #ifndef HANGSCOPE_TESTS_FAKES_FAKE_TRACER_H
 #define HANGSCOPE_TESTS_FAKES_FAKE_TRACER_H
 
@@ -23,7 +24,10 @@ class FakeTracerKernel final : public TracerPort {
   static constexpr pid_t kProcess = 4711;
 
   FakeTracerKernel(FakeClock& clock, size_t cpus, AuxHeadKind kind, uint64_t sink_bytes)
-      : clock_(clock), kind_(kind), sink_(sink_bytes), cpus_(cpus) {}
+      : clock_(clock),
+        kind_(kind),
+        sinks_(IsShared() ? 1 : cpus, SimulatedSink(sink_bytes, IsShared())),
+        cpus_(cpus) {}
 
   // What it refuses, and what it says.
   std::map<int, int> open_errors;          // by CPU: errno
@@ -57,13 +61,14 @@ class FakeTracerKernel final : public TracerPort {
       untraced_bytes += bytes.size();
     else
       for (const char byte : bytes)
-        sink_.Write(cpu, clock_.Monotonic(), static_cast<unsigned char>(byte));
+        SinkOf(cpu).Write(cpu, clock_.Monotonic(), static_cast<unsigned char>(byte));
   }
-  // It leaves the CPU, and what is in the sink goes into the areas. `flags`: what went wrong.
+  // It leaves the CPU; what is in the sink goes into its area, if nobody else is traced. `flags`:
+  // what went wrong.
   void Leave(size_t cpu, uint64_t flags = 0) {
     if (IsTraced(cpu)) {
       Record(cpu, PERF_RECORD_SWITCH, PERF_RECORD_MISC_SWITCH_OUT, {});
-      Drain(flags);
+      Drain(cpu, flags);
     }
     cpus_[cpu].tid = 0;
   }
@@ -129,7 +134,7 @@ class FakeTracerKernel final : public TracerPort {
     int Stop() override {
       if (on && kernel_->IsTraced(cpu) && kernel_->EventOf(cpu) == this) {
         ++kernel_->running_stops;
-        kernel_->Drain(0);
+        kernel_->Drain(cpu, 0);
       }
       on = false;
       return 0;
@@ -175,16 +180,17 @@ class FakeTracerKernel final : public TracerPort {
     return event != nullptr && event->on && !cpus_[cpu].area.empty();
   }
 
-  void Drain(uint64_t flags) {
-    std::vector<SimulatedAux> areas;
-    for (FakeCpu& cpu : cpus_)
-      areas.push_back(cpu.area.empty() ? SimulatedAux(1, kind_) : std::move(cpu.area[0]));
-    const std::vector<uint64_t> drained = sink_.Drain(areas);
-    for (size_t i = 0; i < cpus_.size(); ++i) {
-      if (!cpus_[i].area.empty()) cpus_[i].area[0] = std::move(areas[i]);
-      if (cpus_[i].tid != 0) cpus_[i].last_tid = cpus_[i].tid;
-      if (drained[i] > 0) TellPiece(i, drained[i], flags);
+  bool IsShared() const { return kind_ == AuxHeadKind::kCountsAll; }
+  SimulatedSink& SinkOf(size_t cpu) { return sinks_[IsShared() ? 0 : cpu]; }
+
+  // Its tracer stops.
+  void Drain(size_t cpu, uint64_t flags) {
+    for (size_t other = 0; IsShared() && other < cpus_.size(); ++other) {
+      if (other != cpu && IsTraced(other)) return;
     }
+    cpus_[cpu].last_tid = cpus_[cpu].tid;
+    const uint64_t drained = SinkOf(cpu).Drain(cpus_[cpu].area[0]);
+    if (drained > 0) TellPiece(cpu, drained, flags);
   }
   // As perf_aux_output_end does in overwrite mode: where the head is now.
   void TellPiece(size_t cpu, uint64_t bytes, uint64_t flags) {
@@ -223,7 +229,7 @@ class FakeTracerKernel final : public TracerPort {
 
   FakeClock& clock_;
   const AuxHeadKind kind_;
-  SimulatedSink sink_;
+  std::vector<SimulatedSink> sinks_;  // of all CPUs, or of each
   std::vector<FakeCpu> cpus_;
   std::set<Event*> events_;
   std::map<pid_t, pid_t> maker_;

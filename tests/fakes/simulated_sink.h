@@ -1,6 +1,6 @@
 // A hardware tracer as CoreSight has them: CPUs write into a sink (of one CPU, or of several),
-// which overwrites its oldest; whoever drains it copies what each CPU wrote into that CPU's AUX
-// area, and publishes its head.
+// which overwrites its oldest. Whoever stops it last, its drivers copy all of it into that CPU's
+// AUX area, and publish the head.
 #ifndef HANGSCOPE_TESTS_FAKES_SIMULATED_SINK_H
 #define HANGSCOPE_TESTS_FAKES_SIMULATED_SINK_H
 
@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "cpu/aux_ring.h"
+#include "fakes/frame_bytes.h"
 #include "window/find_window.h"
 
 namespace hangscope {
@@ -37,21 +38,29 @@ class SimulatedAux {
 
 class SimulatedSink {
  public:
-  explicit SimulatedSink(uint64_t capacity) : capacity_(capacity) {}
+  // `frames`: what is written into it are a formatter's, of which it overwrites whole ones.
+  explicit SimulatedSink(uint64_t capacity, bool frames = false)
+      : capacity_(capacity), oldest_bytes_(frames ? kFrameBarrier.size() : 1) {}
 
   void Write(size_t cpu, TimeNs time, unsigned char byte) {
     bytes_.push_back({cpu, time, byte});
-    if (bytes_.size() > capacity_) bytes_.pop_front();
+    if (bytes_.size() <= capacity_) return;
+    bytes_.erase(bytes_.begin(), bytes_.begin() + static_cast<ptrdiff_t>(oldest_bytes_));
+    overwritten_ = true;
   }
 
-  // Into the areas, by CPU; returns how many bytes each of them got.
-  std::vector<uint64_t> Drain(std::vector<SimulatedAux>& areas) {
-    std::vector<uint64_t> drained(areas.size(), 0);
+  // The last of its tracers stops, on the CPU of `area`. Returns how many bytes there were, whoever
+  // wrote them: the oldest frame is a barrier where older ones were overwritten.
+  uint64_t Drain(SimulatedAux& area) {
+    const uint64_t drained = bytes_.size();
+    size_t at = 0;
     for (const Byte& byte : bytes_) {
-      areas[byte.cpu].Write(byte.value);
-      ++drained[byte.cpu];
+      const bool barrier = overwritten_ && oldest_bytes_ > 1 && at < kFrameBarrier.size();
+      area.Write(barrier ? static_cast<unsigned char>(kFrameBarrier[at]) : byte.value);
+      ++at;
     }
     bytes_.clear();
+    overwritten_ = false;
     return drained;
   }
 
@@ -75,6 +84,8 @@ class SimulatedSink {
     unsigned char value;
   };
   uint64_t capacity_;
+  uint64_t oldest_bytes_;  // that are overwritten at once
+  bool overwritten_ = false;
   std::deque<Byte> bytes_;
 };
 

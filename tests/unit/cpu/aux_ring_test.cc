@@ -227,7 +227,7 @@ class Migration {
 
   void Drain(size_t cpu, int period) {
     const uint64_t before = areas_[cpu].written();
-    const uint64_t bytes = SinkOf(cpu).Drain(areas_)[cpu];
+    const uint64_t bytes = SinkOf(cpu).Drain(areas_[cpu]);
     // A byte each 100 us: what the sink lost was the begin.
     const TimeNs since = At(period * 10 + 10) - static_cast<TimeNs>(bytes) * 100'000;
     const AuxArea area = areas_[cpu].area();

@@ -31,6 +31,8 @@ using testing::IsEmpty;
 
 constexpr uint64_t kArea = 64u << 10;
 constexpr size_t kRunBytes = 48;  // of a framed A64Run
+constexpr size_t kFramedTwoRuns = 96;
+constexpr size_t kTwoRunsBytes = kFramedTwoRuns / 16 * 14;
 
 class AuxTracerTest : public testing::Test {
  protected:
@@ -63,6 +65,20 @@ class AuxTracerTest : public testing::Test {
     kernel_->Trace(cpu, bytes);
     clock_.Advance(kMillisecond);
     kernel_->Leave(cpu, flags);
+  }
+  // A run of 4711, and two of a thread that it made, which goes on.
+  void TraceTwoAtOnce() {
+    kernel_->Run(0, 4711);
+    clock_.Advance(kMillisecond);
+    kernel_->Trace(0, Framed(0x10, A64Run()));
+    kernel_->Run(1, 4712, 4711);
+    kernel_->Trace(1, Framed(0x12, A64Run() + A64Run()));
+    clock_.Advance(kMillisecond);
+  }
+  static WindowInput InputOf(const CpuCapture& capture) {
+    WindowInput input;
+    AddCpuRings(capture, {}, 0, &input);
+    return input;
   }
   CpuCapture Take() {
     FakeCpus cpus;
@@ -119,22 +135,18 @@ class AuxTracerTest : public testing::Test {
   }
 };
 
-// Two CPUs into one sink, all the way into the file and out of it.
+// Two CPUs into one sink, all the way into the file and out of it. Whoever stops last has all.
 TEST_F(AuxTracerTest, TracesTwoCpusThroughOneSinkIntoTheFile) {
   Kernel(AuxHeadKind::kCountsAll);
   OpenAndAttach("cs_etm/@tmc_etr0/u");
   EXPECT_THAT(warnings_, IsEmpty());
   RunOnce(0, 4711, Framed(0x10, A64Run()));
   tracer_->Tick();
-  kernel_->Run(0, 4711);
-  kernel_->Trace(0, Framed(0x10, A64Run()));
-  kernel_->Run(1, 4712, 4711);  // a thread that it made
-  kernel_->Trace(1, Framed(0x12, A64Run() + A64Run()));
-  clock_.Advance(kMillisecond);
+  TraceTwoAtOnce();
   const CpuCapture capture = Take();  // while both run
   EXPECT_EQ(kernel_->running_stops, 2);
   ASSERT_EQ(capture.aux.size(), 2u);
-  ASSERT_EQ(capture.aux[0].spans.size(), 2u);
+  ASSERT_EQ(capture.aux[0].spans.size(), 1u);
   EXPECT_EQ(capture.aux[0].spans[0].task, 4711);
   EXPECT_EQ(capture.aux[0].spans[0].time.to - capture.aux[0].spans[0].time.from, 2 * kMillisecond);
   ASSERT_EQ(capture.aux[1].spans.size(), 1u);
@@ -143,21 +155,102 @@ TEST_F(AuxTracerTest, TracesTwoCpusThroughOneSinkIntoTheFile) {
   ASSERT_NE(file, nullptr);
   ASSERT_EQ(file->aux().size(), 2u);
   const TraceSummary one = Decode(*file, 0);
-  EXPECT_EQ(one.atoms, 2 * 7u);
-  EXPECT_EQ(one.bytes_of_cpu, (std::map<int, uint64_t>{{0, one.bytes_of_cpu.begin()->second}}))
-      << "all of it is CPU 0's";
+  EXPECT_EQ(one.atoms, 7u);
+  EXPECT_EQ(one.bytes_of_cpu, (std::map<int, uint64_t>{{0, kRunBytes / 16 * 14}}));
   const TraceSummary two = Decode(*file, 1);
-  EXPECT_EQ(two.atoms, 2 * 7u);
-  ASSERT_EQ(two.bytes_of_cpu.size(), 1u);
-  EXPECT_EQ(two.bytes_of_cpu.begin()->first, 1);
+  EXPECT_EQ(two.atoms, 3 * 7u);
+  EXPECT_EQ(two.bytes_of_cpu, (std::map<int, uint64_t>{{0, 3 * 14}, {1, kTwoRunsBytes}}));
   // As why tells it: whose each piece is, and what is in it.
   const auto spans = Reported("trace_span");
-  ASSERT_EQ(spans.size(), 3u);
+  ASSERT_EQ(spans.size(), 2u);
   EXPECT_EQ(spans[0]["thread"], 4711);
   EXPECT_EQ(spans[0]["atoms"], 7);
   EXPECT_EQ(spans[0]["held_bytes"], kRunBytes);
-  EXPECT_EQ(spans[2]["thread"], 4712);
-  EXPECT_EQ(spans[2]["atoms"], 14);
+  EXPECT_TRUE(spans[0]["bytes_of_cpu"].empty()) << "all of it is its own";
+  EXPECT_EQ(spans[1]["thread"], 4712);
+  EXPECT_EQ(spans[1]["atoms"], 21);
+  ASSERT_EQ(spans[1]["bytes_of_cpu"].size(), 2u);
+  EXPECT_EQ(spans[1]["bytes_of_cpu"][0]["cpu"], 0);
+  EXPECT_EQ(spans[1]["bytes_of_cpu"][0]["bytes"], 3 * 14);
+  EXPECT_EQ(spans[1]["bytes_of_cpu"][1]["bytes"], kTwoRunsBytes);
+}
+
+// What one of them wrote is its own ring's, whoever got it.
+TEST_F(AuxTracerTest, GivesEachCpuItsBytesOfTheSharedSink) {
+  Kernel(AuxHeadKind::kCountsAll);
+  OpenAndAttach("cs_etm/@tmc_etr0/u");
+  RunOnce(0, 4711, Framed(0x10, A64Run()));
+  TraceTwoAtOnce();
+  const WindowInput input = InputOf(Take());
+  ASSERT_EQ(input.sinks.size(), 1u);
+  std::map<int64_t, uint64_t> bytes;
+  for (const RingHistory& ring : input.rings) {
+    if (ring.ring.what != "trace") continue;
+    EXPECT_EQ(ring.sink, 0u);
+    EXPECT_EQ(ring.head, 2 * kRunBytes + kFramedTwoRuns) << "of all that came out of the sink";
+    for (const HeldSpan& span : ring.held)
+      bytes[ring.ring.number] += span.end_offset - span.begin_offset - span.others_bytes;
+  }
+  EXPECT_EQ(bytes, (std::map<int64_t, uint64_t>{{0, kRunBytes + 3 * 14}, {1, kTwoRunsBytes}}));
+}
+
+// The sink holds the newest 64 bytes.
+TEST_F(AuxTracerTest, DeclaresWhatWasOverwrittenInTheSharedSink) {
+  Kernel(AuxHeadKind::kCountsAll, 64);
+  OpenAndAttach("cs_etm/@tmc_etr0/u");
+  const TimeNs from = clock_.Monotonic();
+  TraceTwoAtOnce();
+  kernel_->Leave(0);
+  const TimeNs left = clock_.Monotonic();
+  clock_.Advance(kMillisecond);
+  kernel_->Trace(1, Framed(0x12, A64Run()).substr(0, 16));
+  kernel_->Leave(1);
+  const TimeNs stopped = clock_.Monotonic();
+  clock_.Advance(kMillisecond);
+  const WindowInput input = InputOf(Take());
+  WindowRequest request;
+  request.policy = WindowPolicy::kLastTime;
+  request.trigger = clock_.Monotonic();
+  request.length = kSecond;
+  const Window window = FindWindow(input, request);
+  std::map<int64_t, TimeSpan> lost;
+  for (const Gap& gap : window.gaps) {
+    if (window.rings[gap.ring].ring.what != "trace" || gap.reason != GapReason::kSharedSink)
+      continue;
+    lost[window.rings[gap.ring].ring.number] = gap.time;
+  }
+  // CPU 0's bytes are all gone; CPU 1's newest are there, since when nothing says.
+  ASSERT_TRUE(lost.contains(1)) << window.gaps.size();
+  EXPECT_LE(lost[1].from, from);
+  EXPECT_EQ(lost[1].to, stopped);
+  ASSERT_TRUE(lost.contains(0));
+  EXPECT_GE(lost[0].to, left);
+}
+
+// Also in the next snapshot, of what came since.
+TEST_F(AuxTracerTest, CountsTheSharedSinksBytesOnFromSnapshotToSnapshot) {
+  Kernel(AuxHeadKind::kCountsAll);
+  OpenAndAttach("cs_etm/@tmc_etr0/u");
+  TraceTwoAtOnce();
+  const WindowInput first = InputOf(Take());
+  const TimeNs trigger = clock_.Monotonic();
+  std::string much;
+  while (much.size() < kArea - 64) much += Framed(0x12, A64Run());
+  kernel_->Trace(1, much);
+  clock_.Advance(kMillisecond);
+  const WindowInput second = InputOf(Take());
+  WindowRequest request;
+  request.policy = WindowPolicy::kSinceLast;
+  request.trigger = clock_.Monotonic();
+  request.last_trigger = trigger;
+  for (const RingHistory& ring : first.rings) request.last_heads.push_back(ring.head);
+  ASSERT_EQ(first.rings.size(), second.rings.size());
+  const Window window = FindWindow(second, request);
+  for (const RingCoverage& ring : window.rings) {
+    if (ring.ring.what == "trace") {
+      EXPECT_EQ(ring.bytes_inside, ring.ring.number == 0 ? 0 : much.size());
+    }
+  }
 }
 
 TEST_F(AuxTracerTest, WritesWhatPerfReads) {

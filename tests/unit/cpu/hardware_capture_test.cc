@@ -1,5 +1,6 @@
-// Hardware traces all the way: two CPUs' trace units write into one sink; their AUX rings are read,
-// captured, written as perf.data, read again, decoded.
+// Hardware traces all the way: two CPUs' trace units write into one sink, which goes into the AUX
+// ring of the one that stops last; the rings are read, captured, written as perf.data, read again,
+// decoded.
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
@@ -26,9 +27,10 @@ class HardwareCaptureTest : public ::testing::Test {
   void Trace(size_t cpu, const std::string& bytes) {
     for (const char byte : bytes)
       sink_.Write(cpu, clock_.Monotonic(), static_cast<unsigned char>(byte));
+    last_ = cpu;
   }
-  // The program leaves the CPU, or the tracer is stopped: what is in the sink goes into the rings.
-  void Drain() { sink_.Drain(areas_); }
+  // The program leaves the CPU, or the tracer is stopped.
+  void Drain() { sink_.Drain(areas_[last_]); }
 
   // What both rings have; the tracers are off for 3 ms.
   CpuCapture Capture() {
@@ -66,7 +68,8 @@ class HardwareCaptureTest : public ::testing::Test {
   FakeClock clock_;
   FakeFileSystem files_;
   FakeCpus cpus_;
-  SimulatedSink sink_{320};
+  SimulatedSink sink_{320, true};
+  size_t last_ = 0;  // who traced last
   std::vector<SimulatedAux> areas_ = {{4096, AuxHeadKind::kCountsAll},
                                       {4096, AuxHeadKind::kWithinArea}};
   std::vector<AuxReader> readers_ = {{areas_[0].area(), 0, -1}, {areas_[1].area(), 1, -1}};
@@ -91,17 +94,18 @@ TEST_F(HardwareCaptureTest, ComesOutOfTheFileAsItWasTraced) {
 }
 
 TEST_F(HardwareCaptureTest, ShowsWhatASharedSinkLost) {
-  // Eight runs are 384 bytes, more than the sink holds: the first CPU's first one is gone, and a
-  // part of its second.
+  // Eight runs are 384 bytes, more than the sink holds: the first CPU's first one is gone, and two
+  // of three frames of its second.
   for (int i = 0; i < 4; ++i) Trace(0, Framed(0x10, A64Run()));
   for (int i = 0; i < 4; ++i) Trace(1, Framed(0x12, A64Run()));
   const auto file = Written(Capture());
   ASSERT_NE(file, nullptr);
-  ASSERT_EQ(file->aux().size(), 2u);
-  EXPECT_EQ(file->aux()[0].bytes, 320u - 192);
-  EXPECT_EQ(Decode(*file, 1).atoms, 4u * 7);
+  ASSERT_EQ(file->aux().size(), 1u);
+  EXPECT_EQ(file->aux()[0].cpu, 1);
+  EXPECT_EQ(file->aux()[0].bytes, 320u);
   const TraceSummary cut = Decode(*file, 0);
-  EXPECT_EQ(cut.atoms, 2u * 7);
+  EXPECT_EQ(cut.atoms, 6u * 7);
+  EXPECT_EQ(cut.bytes_of_cpu, (std::map<int, uint64_t>{{0, 7 * 14}, {1, 12 * 14}}));
   ASSERT_FALSE(cut.discontinuities.empty());
   EXPECT_EQ(cut.discontinuities[0].reason, DiscontinuityReason::kBegin);
 }
