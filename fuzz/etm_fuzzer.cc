@@ -8,6 +8,7 @@
 // bytes.
 #include <algorithm>
 #include <array>
+#include <map>
 #include <string>
 
 #include "fakes/etm_bytes.h"
@@ -30,7 +31,7 @@ std::string Info(uint32_t kind, Choices* choices) {
   constexpr uint64_t kEtmV3 = 0x3030303030303030;
   switch (kind) {
     case 0:
-      return EtmV4Info(3);
+      return EtmV4InfoWithTimes(3);
     case 1:
       return Body<15>({3, 1, 1, 0, 0x5050505050505050, 0, 8, 0, 0x10, 0x28000ea1, 0x4100fff0,
                        0x20001088, 0, 0xcc, 0x47705a13});
@@ -61,11 +62,44 @@ void Check(const TraceSummary& summary, std::string_view bytes, const TraceDecod
   FUZZ_REQUIRE(summary.instructions_known == (options.read_code != nullptr) ||
                summary.packets == 0);
   for (const Discontinuity& one : summary.discontinuities) FUZZ_REQUIRE(one.offset <= bytes.size());
-  for (size_t i = 1; i < summary.times.size(); ++i)
-    FUZZ_REQUIRE(summary.times[i].time >= summary.times[i - 1].time);
+  std::map<int, TimeNs> times;
+  for (size_t i = 0; i < summary.times.size(); ++i) {
+    const TraceTime& one = summary.times[i];
+    FUZZ_REQUIRE(i == 0 || one.offset >= summary.times[i - 1].offset);
+    FUZZ_REQUIRE(!times.contains(one.cpu) || one.time >= times[one.cpu]);
+    times[one.cpu] = one.time;
+  }
+  for (const TraceBranch& branch : summary.last_branches)
+    FUZZ_REQUIRE(branch.offset <= bytes.size() && branch.after <= bytes.size());
   uint64_t packets = 0;
   for (const auto& [kind, count] : summary.packet_kinds) packets += count;
   FUZZ_REQUIRE(packets == summary.packets);
+}
+
+// How a stream is cut into parts changes nothing of what they hold together.
+void CheckParts(InstructionTrace& trace, const TraceSummary& whole, std::string_view bytes,
+                uint64_t cut, const TraceDecodeOptions& options) {
+  if (!trace.goes_on()) return;
+  cut = std::min<uint64_t>(cut, bytes.size());
+  const uint64_t again = cut + (bytes.size() - cut) / 3;
+  const auto parts = trace.DecodeParts(
+      bytes, {{0, options.read_code}, {cut, options.read_code}, {again, options.read_code}},
+      options);
+  TraceSummary sum;
+  size_t branches = 0;
+  for (const TraceSummary& part : parts) {
+    sum.bytes += part.bytes;
+    sum.packets += part.packets;
+    sum.atoms += part.atoms;
+    sum.instructions += part.instructions;
+    sum.branches += part.branches;
+    branches += part.last_branches.size();
+    for (const Discontinuity& one : part.discontinuities) FUZZ_REQUIRE(one.offset <= part.bytes);
+  }
+  FUZZ_REQUIRE(sum.bytes == whole.bytes && sum.packets == whole.packets);
+  FUZZ_REQUIRE(sum.atoms == whole.atoms && sum.instructions == whole.instructions);
+  FUZZ_REQUIRE(sum.branches == whole.branches && branches == whole.last_branches.size());
+  FUZZ_REQUIRE(trace.LastSynchronisation(bytes) <= bytes.size());
 }
 
 CoreSightFrames FramesOf(std::string_view bytes, size_t part) {
@@ -105,10 +139,12 @@ void FuzzEtm(std::string_view input) {
       return ReadAgain(code, address, bytes);
     };
   const std::string info = Info(flags & 15, &choices);
-  auto trace = OpenInstructionTrace(info, 0, flags << 14);
+  auto trace = OpenInstructionTrace(info, 0, flags << 14, CounterConversion{1, 3, 7});
   FUZZ_REQUIRE(trace.ok() || !trace.status().message().empty());
   if (!trace.ok()) return;
-  Check((*trace)->Decode(choices.rest(), options), choices.rest(), options);
+  const TraceSummary whole = (*trace)->Decode(choices.rest(), options);
+  Check(whole, choices.rest(), options);
+  CheckParts(**trace, whole, choices.rest(), code.size(), options);
   CheckFrames(choices.rest(), 1 + code.size() % 40);
 }
 

@@ -8,8 +8,9 @@
 // record of each piece that was written: whose, when, and what was lost (PERF_RECORD_AUX); Tick
 // empties it.
 //
-// Several CPUs' tracers may share a sink (perf/shared_sinks.h): then the area of the one that
-// stopped last has all of it. The records of switches beside the areas say who was traced when.
+// Several CPUs' tracers may share a sink (perf/traces/shared_sinks.h): then the area of the one
+// that stopped last has all of it. The records of switches beside the areas say who was traced
+// when.
 //
 // A tracer is to be stopped before its area is read. A snapshot stops this one on all CPUs, and
 // tells for how long; no other ring is paused.

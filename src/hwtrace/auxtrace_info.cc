@@ -55,7 +55,8 @@ void ParseEtmV3(const Words& words, EtmSetting* etm) {
   etm->kind = (etm->id0 & 0xf00) == 0x300 ? EtmKind::kPtm : EtmKind::kEtmV3;
 }
 
-void ParseEtmV4(const Words& words, EtmKind kind, EtmSetting* etm) {
+void ParseEtmV4(const Words& words, EtmKind kind, size_t count, EtmSetting* etm) {
+  constexpr uint64_t kVirtual = 1;
   etm->kind = kind;
   etm->control = static_cast<uint32_t>(words.Peek(0));
   etm->trace_id = TraceId(words.Peek(1));
@@ -64,6 +65,8 @@ void ParseEtmV4(const Words& words, EtmKind kind, EtmSetting* etm) {
   etm->id2 = static_cast<uint32_t>(words.Peek(4));
   etm->id8 = static_cast<uint32_t>(words.Peek(5));
   if (kind == EtmKind::kEte) etm->architecture = static_cast<uint32_t>(words.Peek(7));
+  const size_t source = kind == EtmKind::kEte ? 8 : 7;
+  etm->virtual_time = source < count && words.Peek(source) == kVirtual;
 }
 
 Result<EtmSetting> ParseCpu(uint64_t version, Words* words) {
@@ -85,7 +88,7 @@ Result<EtmSetting> ParseCpu(uint64_t version, Words* words) {
   if (magic == kEtmV3Magic)
     ParseEtmV3(*words, &etm);
   else
-    ParseEtmV4(*words, magic == kEteMagic ? EtmKind::kEte : EtmKind::kEtmV4, &etm);
+    ParseEtmV4(*words, magic == kEteMagic ? EtmKind::kEte : EtmKind::kEtmV4, count, &etm);
   words->Skip(count);
   return etm;
 }
@@ -131,8 +134,8 @@ Result<AuxTraceInfo> ParseIntelPt(Words words) {
     if (shift >= 64 || multiplier > UINT32_MAX || multiplier == 0) {
       return Damaged(fmt::format("time is {} * counter >> {}", multiplier, shift));
     }
-    info.intel_pt.time = TscConversion{static_cast<uint16_t>(shift),
-                                       static_cast<uint32_t>(multiplier), words.Peek(3)};
+    info.intel_pt.time = CounterConversion{static_cast<uint16_t>(shift),
+                                           static_cast<uint32_t>(multiplier), words.Peek(3)};
   }
   info.intel_pt.snapshot = words.Peek(8) != 0;
   info.intel_pt.mtc_frequency_bits = words.Peek(11);
@@ -188,10 +191,12 @@ std::optional<HardwareTraceId> ParseHardwareTraceId(uint64_t hardware_id) {
   return id;
 }
 
-std::optional<int64_t> PerfTimeOfTsc(const TscConversion& conversion, uint64_t tsc) {
+std::optional<int64_t> PerfTimeOfCount(const CounterConversion& conversion, uint64_t count) {
+  if (conversion.mask != 0)
+    count = conversion.since + ((count - conversion.since) & conversion.mask);
   // A 64-bit product of all of it would overflow after some days of uptime.
   const auto product =
-      static_cast<unsigned __int128>(tsc) * conversion.multiplier >> conversion.shift;
+      static_cast<unsigned __int128>(count) * conversion.multiplier >> conversion.shift;
   const auto time =
       static_cast<unsigned __int128>(static_cast<uint64_t>(product)) + conversion.zero;
   // `zero` may stand for a negative number: the sum wraps, as the kernel's does.

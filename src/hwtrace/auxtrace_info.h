@@ -10,8 +10,9 @@
 //
 //   ETMv3, PTM (kEtmV3Magic): ETMCR, ETMTRACEIDR, ETMCCER, ETMIDR
 //   ETMv4      (kEtmV4Magic): TRCCONFIGR, TRCTRACEIDR, TRCIDR0, 1, 2 and 8,
-//              TRCAUTHSTATUS
-//   ETE        (kEteMagic):   as ETMv4, then TRCDEVARCH
+//              TRCAUTHSTATUS; newer ones: source of the time stamps
+//   ETE        (kEteMagic):   as ETMv4 up to TRCAUTHSTATUS, then TRCDEVARCH; source of the time
+//              stamps
 //
 // Intel PT: PMU type, time shift, multiplier and zero, whether those are right, bits of the event's
 // `config` (TSC, no return compression), whether switches are recorded, snapshot mode, whether a
@@ -51,17 +52,21 @@ struct EtmSetting {
   uint32_t id8 = 0;
   uint32_t code_extension = 0;  // ETMCCER
   uint32_t architecture = 0;    // TRCDEVARCH
+  bool virtual_time = false;    // its time stamps count as CNTVCT does, by which perf has its time
 };
 
-// From counts of the time stamp counter to perf's time: ns = zero + (tsc * multiplier >> shift).
-struct TscConversion {
+// From counts of a CPU's counter to perf's time: ns = zero + (count * multiplier >> shift). Of a
+// counter with fewer bits only those of `mask` count, from `since` on; 0: all.
+struct CounterConversion {
   uint16_t shift = 0;
   uint32_t multiplier = 0;
   uint64_t zero = 0;
+  uint64_t since = 0;
+  uint64_t mask = 0;
 };
 
 struct IntelPtSetting {
-  std::optional<TscConversion> time;  // nothing: perf's time does not follow the counter
+  std::optional<CounterConversion> time;  // nothing: perf's time does not follow the counter
   bool snapshot = false;
   uint64_t mtc_frequency_bits = 0;  // of the event's `config`; 0: none
   uint32_t tsc_per_crystal = 0;     // ratio: numerator and denominator; 0: not known
@@ -95,7 +100,7 @@ struct HardwareTraceId {
 std::optional<HardwareTraceId> ParseHardwareTraceId(uint64_t hardware_id);
 
 // As perf converts it; nothing where the result does not fit.
-std::optional<int64_t> PerfTimeOfTsc(const TscConversion& conversion, uint64_t tsc);
+std::optional<int64_t> PerfTimeOfCount(const CounterConversion& conversion, uint64_t count);
 
 }  // namespace hangscope
 

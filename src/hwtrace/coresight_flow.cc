@@ -68,7 +68,7 @@ class EtmFlow {
         break;
       case OCSD_GEN_TRC_ELEM_EXCEPTION:
         if (!cpu->pending && element.excep_ret_addr)
-          cpu->pending = TraceBranch{element.en_addr, 0, offset, std::nullopt, cpu->cpu};
+          cpu->pending = TraceBranch{element.en_addr, 0, offset, std::nullopt, cpu->cpu, offset};
         break;
       case OCSD_GEN_TRC_ELEM_ADDR_NACC:
         Arrive(cpu, element.st_addr);
@@ -93,15 +93,15 @@ class EtmFlow {
   void HandleRange(uint64_t offset, Cpu* cpu, const ocsd_generic_trace_elem& element) {
     if (!Count(offset, element.num_instr_range)) return;
     if (!cpu->entered && !cpu->pending)
-      cpu->pending = TraceBranch{0, 0, offset, std::nullopt, cpu->cpu};
+      cpu->pending = TraceBranch{0, 0, offset, std::nullopt, cpu->cpu, offset};
     Arrive(cpu, element.st_addr);
     cpu->entered = true;
     const bool branches =
         element.last_i_type == OCSD_INSTR_BR || element.last_i_type == OCSD_INSTR_BR_INDIRECT;
     if (!branches || !element.last_instr_exec) return;
     ++summary_->branches;
-    cpu->pending =
-        TraceBranch{element.en_addr - element.last_instr_sz, 0, offset, std::nullopt, cpu->cpu};
+    cpu->pending = TraceBranch{
+        element.en_addr - element.last_instr_sz, 0, offset, std::nullopt, cpu->cpu, offset};
   }
 
   bool Count(uint64_t offset, uint64_t instructions) {

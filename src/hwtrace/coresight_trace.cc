@@ -10,6 +10,7 @@
 #include "hwtrace/coresight_flow.h"
 #include "hwtrace/coresight_tree.h"
 #include "hwtrace/trace_tally.h"
+#include "hwtrace/trace_times.h"
 
 namespace hangscope {
 namespace {
@@ -20,8 +21,9 @@ struct PacketMeaning {
   bool flow = false;  // says where the program went
   bool sync = false;
   bool exception = false;
-  bool on = false;   // tracing began, again perhaps
-  bool end = false;  // the trace ended within it: not a packet of its own
+  bool on = false;                  // tracing began, again perhaps
+  bool end = false;                 // the trace ended within it: not a packet of its own
+  std::optional<uint64_t> counter;  // a time stamp
   std::optional<DiscontinuityReason> lost;
 };
 
@@ -56,6 +58,9 @@ PacketMeaning Meaning(const ocsd_etmv4_i_pkt& packet) {
     case ETE_PKT_I_PE_RESET:
     case ETE_PKT_I_TRANS_FAIL:
       meaning.exception = meaning.flow = true;
+      break;
+    case ETM4_PKT_I_TIMESTAMP:
+      meaning.counter = packet.ts.timestamp;
       break;
     case ETM4_PKT_I_ATOM_F1:
     case ETM4_PKT_I_ATOM_F2:
@@ -102,6 +107,9 @@ PacketMeaning Meaning(const ocsd_etmv3_pkt& packet) {
       meaning.exception = packet.exception.bits.present;
       meaning.flow = true;
       break;
+    case ETM3_PKT_TIMESTAMP:
+      meaning.counter = packet.timestamp;
+      break;
     case ETM3_PKT_P_HDR:
       meaning.atoms = packet.atom.num;
       meaning.flow = true;
@@ -137,6 +145,9 @@ PacketMeaning Meaning(const ocsd_ptm_pkt& packet) {
       meaning.exception = packet.exception.bits.present;
       meaning.flow = true;
       break;
+    case PTM_PKT_TIMESTAMP:
+      meaning.counter = packet.timestamp;
+      break;
     case PTM_PKT_ATOM:
       meaning.atoms = packet.atom.num;
       meaning.flow = true;
@@ -160,11 +171,13 @@ std::string KindName(ocsd_trace_protocol_t protocol, const Packet& packet) {
 // Counts the packets of one CPU's trace.
 class PacketCounter {
  public:
-  PacketCounter(const CoreSightTree& tree, const EtmSetting& etm, TraceSummary* summary,
+  PacketCounter(const CoreSightTree& tree, const EtmSetting& etm,
+                const std::optional<CounterConversion>& counter, TraceSummary* summary,
                 TraceTally* tally)
       : tree_(tree),
         protocol_(CoreSightPacketProtocol(etm.kind)),
         cpu_(etm.cpu),
+        counter_(etm.virtual_time ? counter : std::nullopt),
         summary_(summary),
         tally_(tally) {}
 
@@ -187,6 +200,8 @@ class PacketCounter {
     return OCSD_RESP_CONT;
   }
 
+  const std::vector<TraceTime>& times() const { return times_; }
+
  private:
   template <typename Packet>
   void Count(const Packet& packet, ocsd_trc_index_t index) {
@@ -197,6 +212,7 @@ class PacketCounter {
     summary_->atoms += meaning.atoms;
     summary_->synchronisations += meaning.sync;
     summary_->exceptions += meaning.exception;
+    if (meaning.counter) Stamp(*meaning.counter, tree_.Offset(index));
     Breaks(meaning, index);
   }
 
@@ -206,6 +222,16 @@ class PacketCounter {
     uint64_t*& count = counts_[static_cast<int>(packet.type)];
     if (count == nullptr) count = &summary_->packet_kinds[KindName(protocol_, packet)];
     return count;
+  }
+
+  // 0: the trace unit does not get the time.
+  void Stamp(uint64_t count, uint64_t offset) {
+    if (count == 0) return;
+    const auto time = counter_ ? PerfTimeOfCount(*counter_, count) : std::nullopt;
+    if (time)
+      keeper_.Add({offset, *time, cpu_});
+    else
+      ++summary_->unconverted_times;
   }
 
   void Breaks(const PacketMeaning& meaning, ocsd_trc_index_t index) {
@@ -221,6 +247,9 @@ class PacketCounter {
   const CoreSightTree& tree_;
   const ocsd_trace_protocol_t protocol_;
   const int cpu_;
+  const std::optional<CounterConversion> counter_;
+  std::vector<TraceTime> times_;
+  TraceTimes keeper_{&times_};
   TraceSummary* summary_;
   TraceTally* tally_;
   std::map<int, uint64_t*> counts_;
@@ -230,8 +259,9 @@ class PacketCounter {
 
 class CoreSightTrace final : public InstructionTrace {
  public:
-  CoreSightTrace(std::vector<EtmSetting> cpus, const EtmSetting& own)
-      : cpus_(std::move(cpus)), own_(own) {}
+  CoreSightTrace(std::vector<EtmSetting> cpus, const EtmSetting& own,
+                 const std::optional<CounterConversion>& counter)
+      : cpus_(std::move(cpus)), own_(own), counter_(counter) {}
 
   TraceSummary Decode(std::string_view bytes, const TraceDecodeOptions& options) override {
     const CoreSightTree::Lock lock;
@@ -257,8 +287,8 @@ class CoreSightTrace final : public InstructionTrace {
     return etm;
   }
 
-  static void CountPackets(std::string_view bytes, const std::vector<EtmSetting>& cpus,
-                           const TraceDecodeOptions& options, TraceSummary* summary) {
+  void CountPackets(std::string_view bytes, const std::vector<EtmSetting>& cpus,
+                    const TraceDecodeOptions& options, TraceSummary* summary) const {
     TraceTally tally(summary, options);
     CoreSightTree tree(options.raw, false);
     std::vector<std::unique_ptr<PacketCounter>> counters;
@@ -266,7 +296,7 @@ class CoreSightTrace final : public InstructionTrace {
     for (const EtmSetting& etm : cpus) {
       unsigned char id = 0;
       if (cpu_of_id.contains(etm.trace_id) || !tree.Add(etm, &id)) continue;
-      counters.push_back(std::make_unique<PacketCounter>(tree, etm, summary, &tally));
+      counters.push_back(std::make_unique<PacketCounter>(tree, etm, counter_, summary, &tally));
       if (tree.OnPackets(id, &PacketCounter::Take, counters.back().get()))
         cpu_of_id.emplace(id, etm.cpu);
     }
@@ -277,6 +307,10 @@ class CoreSightTrace final : public InstructionTrace {
     tree.Decode(bytes, [&](uint64_t offset) {
       tally.Break({offset, std::nullopt, DiscontinuityReason::kBadData, -1});
     });
+    for (const auto& counter : counters)
+      summary->times.insert(summary->times.end(), counter->times().begin(), counter->times().end());
+    std::stable_sort(summary->times.begin(), summary->times.end(),
+                     [](const TraceTime& a, const TraceTime& b) { return a.offset < b.offset; });
     if (options.raw) return;
     for (const auto& [id, cpu] : cpu_of_id) {
       if (const uint64_t count = tree.BytesOf(id); count > 0) summary->bytes_of_cpu[cpu] += count;
@@ -287,11 +321,13 @@ class CoreSightTrace final : public InstructionTrace {
 
   const std::vector<EtmSetting> cpus_;  // with ids that differ
   const EtmSetting own_;
+  const std::optional<CounterConversion> counter_;
 };
 
 }  // namespace
 
-Result<std::unique_ptr<InstructionTrace>> OpenCoreSightTrace(const AuxTraceInfo& info, int cpu) {
+Result<std::unique_ptr<InstructionTrace>> OpenCoreSightTrace(
+    const AuxTraceInfo& info, int cpu, const std::optional<CounterConversion>& counter) {
   const auto own = std::find_if(info.cpus.begin(), info.cpus.end(),
                                 [&](const EtmSetting& etm) { return etm.cpu == cpu; });
   // A thread's ring has no CPU: its bytes are in frames, whose ids say which.
@@ -302,7 +338,7 @@ Result<std::unique_ptr<InstructionTrace>> OpenCoreSightTrace(const AuxTraceInfo&
   }
   if (info.cpus.empty()) return Status::Corrupt("AUXTRACE_INFO names no CPU's trace unit");
   return std::unique_ptr<InstructionTrace>(std::make_unique<CoreSightTrace>(
-      info.cpus, own == info.cpus.end() ? info.cpus.front() : *own));
+      info.cpus, own == info.cpus.end() ? info.cpus.front() : *own, counter));
 }
 
 }  // namespace hangscope

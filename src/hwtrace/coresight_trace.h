@@ -14,10 +14,13 @@
 
 namespace hangscope {
 
-// `cpu`: whose trace raw bytes are. Fails where that CPU has no trace unit in `info`.
+// `cpu`: whose trace raw bytes are. Fails where that CPU has no trace unit in `info`. `counter`:
+// how perf's time follows the CPU's counter; time stamps of trace units that count as it does have
+// times by it.
 // What it returns may be used by any thread, by one at a time; libopencsd keeps state of the whole
 // process, so decoding takes its turn, and ReadCode must not decode.
-Result<std::unique_ptr<InstructionTrace>> OpenCoreSightTrace(const AuxTraceInfo& info, int cpu);
+Result<std::unique_ptr<InstructionTrace>> OpenCoreSightTrace(
+    const AuxTraceInfo& info, int cpu, const std::optional<CounterConversion>& counter = {});
 
 }  // namespace hangscope
 

@@ -20,12 +20,21 @@ std::string DiscontinuitiesText(const TraceSummary& summary,
   return text;
 }
 
-Result<std::unique_ptr<InstructionTrace>> OpenInstructionTrace(std::string_view auxtrace_info,
-                                                               int cpu, uint64_t config) {
+std::vector<TraceSummary> InstructionTrace::DecodeParts(std::string_view,
+                                                        const std::vector<AuxPart>& parts,
+                                                        const TraceDecodeOptions&) {
+  return std::vector<TraceSummary>(parts.size());
+}
+
+uint64_t InstructionTrace::LastSynchronisation(std::string_view) const { return 0; }
+
+Result<std::unique_ptr<InstructionTrace>> OpenInstructionTrace(
+    std::string_view auxtrace_info, int cpu, uint64_t config,
+    const std::optional<CounterConversion>& counter) {
   auto info = ParseAuxTraceInfo(auxtrace_info);
   if (!info.ok()) return info.status();
   return info->kind == TracerKind::kIntelPt ? OpenIntelPtTrace(info->intel_pt, config)
-                                            : OpenCoreSightTrace(*info, cpu);
+                                            : OpenCoreSightTrace(*info, cpu, counter);
 }
 
 }  // namespace hangscope

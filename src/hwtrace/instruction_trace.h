@@ -17,6 +17,7 @@
 
 #include "base/clock.h"
 #include "base/status.h"
+#include "hwtrace/auxtrace_info.h"
 
 namespace hangscope {
 
@@ -27,6 +28,7 @@ struct TraceBranch {
   uint64_t offset = 0;         // of the trace's bytes, near
   std::optional<TimeNs> time;  // of the tracer's clock, as far as it says
   int cpu = -1;                // whose; -1: the stream does not say
+  uint64_t after = 0;          // time stamps before this offset came before it
 };
 
 enum class DiscontinuityReason {
@@ -68,6 +70,7 @@ struct TraceTime {
   uint64_t offset = 0;  // of the trace's bytes
   // perf's, where the trace says how its clock relates to that; else there is none
   TimeNs time = 0;
+  int cpu = -1;  // whose trace; -1: the stream does not say
 
   bool operator==(const TraceTime&) const = default;
 };
@@ -88,7 +91,9 @@ struct TraceSummary {
   uint64_t exceptions = 0;
   std::vector<Discontinuity> discontinuities;  // bounded; `more_discontinuities` beyond
   uint64_t more_discontinuities = 0;
-  std::vector<TraceTime> times;           // ascending; of many, some: hwtrace/trace_times.h
+  // By offset, those of a CPU ascending; of many, some: hwtrace/trace_times.h
+  std::vector<TraceTime> times;
+  uint64_t unconverted_times = 0;         // time stamps whose counter does not say what time it was
   std::deque<TraceBranch> last_branches;  // the newest, at most as many as asked for
 };
 
@@ -108,21 +113,42 @@ struct TraceDecodeOptions {
   ReadCode read_code;  // may be empty
 };
 
+// A part of a stream, up to the begin of the next: what one AUX record tells.
+struct AuxPart {
+  uint64_t begin = 0;  // of the stream's bytes; the first part's is 0
+  ReadCode read_code;  // of the thread that ran then; may be empty
+};
+
 // One trace stream; the bytes in the order of the ring.
 class InstructionTrace {
  public:
   virtual ~InstructionTrace() = default;
-  // Decodes a piece that is complete in itself (an AUX record): the decoder starts anew.
+  // Decodes a piece that is complete in itself: the decoder starts anew.
   virtual TraceSummary Decode(std::string_view bytes, const TraceDecodeOptions& options) = 0;
+
+  // Whether AUX records whose offsets touch are one stream: the tracer synchronises after a number
+  // of bytes, not where a record begins.
+  virtual bool goes_on() const { return false; }
+  // Decodes `bytes` as one stream, and gives each part what its bytes hold, with offsets from the
+  // part's begin. A packet, and the instructions it tells of, belong to the part in which it
+  // begins. `options.last_branches` are those of all parts; its `read_code` is not used. Only where
+  // the stream goes on.
+  virtual std::vector<TraceSummary> DecodeParts(std::string_view bytes,
+                                                const std::vector<AuxPart>& parts,
+                                                const TraceDecodeOptions& options);
+  // The last place where the stream may be cut without a loss, behind its begin; 0: there is none.
+  virtual uint64_t LastSynchronisation(std::string_view bytes) const;
 };
 
 // `auxtrace_info`: the body of PERF_RECORD_AUXTRACE_INFO, which says what kind of trace it is and
 // how the tracer of each CPU was set. Fails with a sentence where the kind is not known, the body
 // is damaged, or this build has no library for it. `cpu`: whose ring it is, -1: a thread's.
 // `config`: the event's (perf_event_attr), where Intel PT says how often it writes the time; 0: not
-// known, and times are coarser.
-Result<std::unique_ptr<InstructionTrace>> OpenInstructionTrace(std::string_view auxtrace_info,
-                                                               int cpu, uint64_t config = 0);
+// known, and times are coarser. `counter`: how perf's time follows the CPU's counter, for
+// CoreSight, whose AUXTRACE_INFO does not say it.
+Result<std::unique_ptr<InstructionTrace>> OpenInstructionTrace(
+    std::string_view auxtrace_info, int cpu, uint64_t config = 0,
+    const std::optional<CounterConversion>& counter = {});
 
 }  // namespace hangscope
 

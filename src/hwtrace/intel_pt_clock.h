@@ -50,7 +50,7 @@ class IntelPtClock {
   // follow the TSC.
   std::optional<TimeNs> Now() const { return tsc_ ? At(*tsc_) : std::nullopt; }
   std::optional<TimeNs> At(uint64_t tsc) const {
-    return setting_.time ? PerfTimeOfTsc(*setting_.time, tsc) : std::nullopt;
+    return setting_.time ? PerfTimeOfCount(*setting_.time, tsc) : std::nullopt;
   }
 
  private:

@@ -5,17 +5,19 @@
 
 #include <intel-pt.h>
 
-#include <string_view>
+#include <vector>
 
 #include "hwtrace/instruction_trace.h"
 #include "hwtrace/intel_pt_clock.h"
 
 namespace hangscope {
 
-// Adds instructions, branches, and the discontinuities that packets alone do not show to `summary`,
-// whose packets are counted already. Any thread. `config` says where the bytes are.
+// Adds instructions, branches, and the discontinuities that packets alone do not show to
+// `summaries`, one for each of `parts`, whose packets are counted already. Any thread. `config`
+// says where the bytes are.
 void FollowIntelPtFlow(const pt_config& config, const IntelPtClock& clock,
-                       const TraceDecodeOptions& options, TraceSummary* summary);
+                       const TraceDecodeOptions& options, const std::vector<AuxPart>& parts,
+                       std::vector<TraceSummary>* summaries);
 
 }  // namespace hangscope
 

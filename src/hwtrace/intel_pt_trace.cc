@@ -4,9 +4,11 @@
 
 #include <intel-pt.h>
 
+#include <algorithm>
+
+#include "hwtrace/aux_parts.h"
 #include "hwtrace/intel_pt_clock.h"
 #include "hwtrace/intel_pt_flow.h"
-#include "hwtrace/trace_tally.h"
 #include "hwtrace/trace_times.h"
 
 namespace hangscope {
@@ -69,22 +71,20 @@ const char* KindName(const pt_packet& packet) {
   }
 }
 
+// Counts the packets of a stream, each for the part in which it begins.
 class PtPacketCounter {
  public:
-  PtPacketCounter(const pt_config& config, const IntelPtClock& clock,
-                  const TraceDecodeOptions& options, TraceSummary* summary)
-      : clock_(clock),
-        summary_(summary),
-        tally_(summary, options),
+  PtPacketCounter(const pt_config& config, const IntelPtClock& clock, const AuxParts& parts)
+      : bytes_(static_cast<uint64_t>(config.end - config.begin)),
+        clock_(clock),
+        parts_(parts),
+        times_(&parts_.summary().times),
         decoder_(pt_pkt_alloc_decoder(&config), &pt_pkt_free_decoder) {}
 
   void Run() {
-    if (decoder_ == nullptr || pt_pkt_sync_forward(decoder_.get()) < 0) {
-      if (summary_->bytes > 0) Break(0, DiscontinuityReason::kBegin);
-      return;
-    }
-    if (Offset() > 0) Break(0, DiscontinuityReason::kBegin);
-    while (RunFromSync()) continue;
+    const bool begun = decoder_ != nullptr && pt_pkt_sync_forward(decoder_.get()) >= 0;
+    if (!begun || Offset() > 0) Lose(0, begun ? Offset() : bytes_, DiscontinuityReason::kBegin);
+    while (begun && RunFromSync()) continue;
   }
 
  private:
@@ -99,18 +99,21 @@ class PtPacketCounter {
     }
     if (size == -pte_eos) return false;
     const bool again = pt_pkt_sync_forward(decoder_.get()) >= 0 && Offset() > offset;
-    Break(offset, again ? DiscontinuityReason::kNoSync : DiscontinuityReason::kBadData);
+    Lose(offset, again ? Offset() : bytes_,
+         again ? DiscontinuityReason::kNoSync : DiscontinuityReason::kBadData);
     clock_.Lose();
     left_ = from_known_ = bound_ = in_psb_ = false;
     return again;
   }
 
   void Take(const pt_packet& packet, uint64_t offset) {
-    ++summary_->packets;
-    ++summary_->packet_kinds[KindName(packet)];
+    Advance(offset);
+    TraceSummary& summary = parts_.summary();
+    ++summary.packets;
+    ++summary.packet_kinds[KindName(packet)];
     switch (packet.type) {
       case ppt_psb:
-        ++summary_->synchronisations;
+        ++summary.synchronisations;
         in_psb_ = true;
         break;
       case ppt_psbend:
@@ -118,7 +121,7 @@ class PtPacketCounter {
         break;
       case ppt_tnt_8:
       case ppt_tnt_64:
-        summary_->atoms += packet.payload.tnt.bit_size;
+        summary.atoms += packet.payload.tnt.bit_size;
         break;
       case ppt_ovf:
         Break(offset, DiscontinuityReason::kOverflow);
@@ -142,12 +145,12 @@ class PtPacketCounter {
       default:
         break;
     }
-    HandleException(packet);
+    HandleException(packet, &summary);
   }
 
   // An interruption is told by where it came from and where it went: FUP and TIP. A FUP behind some
   // packets only says where those were.
-  void HandleException(const pt_packet& packet) {
+  void HandleException(const pt_packet& packet, TraceSummary* summary) {
     switch (packet.type) {
       case ppt_fup:
         from_known_ = !in_psb_ && !bound_;
@@ -155,7 +158,7 @@ class PtPacketCounter {
         break;
       case ppt_tip:
       case ppt_tip_pgd:
-        summary_->exceptions += from_known_;
+        summary->exceptions += from_known_;
         left_ = packet.type == ppt_tip_pgd;
         from_known_ = bound_ = false;
         break;
@@ -180,11 +183,21 @@ class PtPacketCounter {
     }
   }
 
+  void Advance(uint64_t offset) {
+    const size_t before = parts_.number();
+    parts_.Advance(offset);
+    if (parts_.number() != before) times_ = TraceTimes(&parts_.summary().times);
+  }
   void Stamp(uint64_t offset) {
-    if (const auto now = clock_.Now()) times_.Add({offset, *now});
+    if (const auto now = clock_.Now()) times_.Add({parts_.Within(offset), *now});
   }
   void Break(uint64_t offset, DiscontinuityReason reason) {
-    tally_.Break({offset, clock_.Now(), reason, -1});
+    parts_.Break(offset, clock_.Now(), reason);
+  }
+  void Lose(uint64_t begin, uint64_t end, DiscontinuityReason reason) {
+    Break(begin, reason);
+    parts_.GoOnWithout(end, clock_.Now(), reason);
+    times_ = TraceTimes(&parts_.summary().times);
   }
 
   uint64_t Offset() const {
@@ -193,10 +206,10 @@ class PtPacketCounter {
     return offset;
   }
 
+  const uint64_t bytes_;
   IntelPtClock clock_;
-  TraceSummary* summary_;
-  TraceTally tally_;
-  TraceTimes times_{&summary_->times};
+  AuxParts parts_;
+  TraceTimes times_;  // of the part
   std::unique_ptr<pt_packet_decoder, decltype(&pt_pkt_free_decoder)> decoder_;
   bool in_psb_ = false;      // what comes until PSBEND only repeats the state
   bool bound_ = false;       // the next FUP belongs to a packet before it
@@ -210,13 +223,32 @@ class IntelPtTrace final : public InstructionTrace {
       : setting_(setting), clock_(setting, config) {}
 
   TraceSummary Decode(std::string_view bytes, const TraceDecodeOptions& options) override {
-    TraceSummary summary;
-    summary.bytes = bytes.size();
-    if (bytes.empty()) return summary;
+    return std::move(DecodeParts(bytes, {{0, options.read_code}}, options).front());
+  }
+
+  bool goes_on() const override { return true; }
+
+  std::vector<TraceSummary> DecodeParts(std::string_view bytes, const std::vector<AuxPart>& parts,
+                                        const TraceDecodeOptions& options) override {
+    std::vector<TraceSummary> summaries(parts.size());
+    for (size_t i = 0; i < parts.size(); ++i)
+      summaries[i].bytes =
+          (i + 1 < parts.size() ? parts[i + 1].begin : bytes.size()) - parts[i].begin;
+    if (bytes.empty()) return summaries;
     const pt_config config = Config(bytes);
-    PtPacketCounter(config, clock_, options, &summary).Run();
-    if (options.read_code) FollowIntelPtFlow(config, clock_, options, &summary);
-    return summary;
+    PtPacketCounter(config, clock_, {parts, options, &summaries}).Run();
+    const bool with_code = std::any_of(
+        parts.begin(), parts.end(), [](const AuxPart& part) { return part.read_code != nullptr; });
+    if (with_code) FollowIntelPtFlow(config, clock_, options, parts, &summaries);
+    return summaries;
+  }
+
+  // A packet PSB; nothing else has its bytes.
+  uint64_t LastSynchronisation(std::string_view bytes) const override {
+    std::string psb;
+    for (int i = 0; i < 8; ++i) psb += "\x02\x82";
+    const size_t last = bytes.rfind(psb);
+    return last == std::string_view::npos ? 0 : last;
   }
 
  private:

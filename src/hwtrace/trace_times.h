@@ -29,9 +29,26 @@ class TraceTimes {
   uint64_t count_ = 0;
 };
 
-// [begin, end] in which what stands at `offset` of a piece happened. `piece`: when the piece was
-// written, in the clock of `times`. Stamps that the piece's own time contradicts are not believed.
-TimeSpan TimeOfOffset(const TimeSpan& piece, const std::vector<TraceTime>& times, uint64_t offset);
+// [begin, end] in which what stands at `offset` of the trace of `cpu` in a piece happened. `piece`:
+// when the piece was written, in the clock of `times`. Stamps that the piece's own time contradicts
+// are not believed.
+TimeSpan TimeOfOffset(const TimeSpan& piece, const std::vector<TraceTime>& times, uint64_t offset,
+                      int cpu = -1);
+// The same of a branch.
+TimeSpan TimeOfBranch(const TimeSpan& piece, const std::vector<TraceTime>& times,
+                      const TraceBranch& branch);
+
+// Something in one of several traces, each of which has its own in order.
+struct TraceMoment {
+  size_t trace = 0;
+  TimeSpan within;      // it happened between these times
+  bool certain = true;  // filled: whether it is known of all of the other traces which came first
+};
+
+// Orders moments by the time before which they did not happen, and narrows each by those that are
+// known to be before and behind it. Those of one trace come in their order, and keep it. Gives the
+// places that they had.
+std::vector<size_t> OrderMoments(std::vector<TraceMoment>* moments);
 
 }  // namespace hangscope
 

@@ -89,6 +89,7 @@ enum PerfToolRecord : uint32_t {
   kPerfStat = 76,  // of perf stat record
   kPerfStatRound = 77,
   kPerfEventUpdate = 78,
+  kPerfTimeConversion = 79,  // TIME_CONV
   kPerfHeaderFeature = 80,
   kPerfCompressed = 81,
   kPerfFinishedInit = 82,

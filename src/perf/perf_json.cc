@@ -6,7 +6,6 @@
 
 #include "base/json_text.h"
 #include "base/units.h"
-#include "hwtrace/trace_times.h"
 #include "perf/perf_text.h"
 #include "verdict/json.h"
 #include "window/window_json.h"
@@ -59,12 +58,11 @@ std::string WindowLine(const PerfScene& scene, TimeNs wall) {
   return JsonLine(json);
 }
 
-// Where the trace itself has no time for it, it lies between the time stamps around it, or within
-// its span.
-Json BetweenNs(const Discontinuity& gap, const TraceSummary& summary, const PerfAuxSpan& span) {
-  if (gap.time || !span.begin_known) return {};
-  const TimeSpan when = TimeOfOffset(span.time, summary.times, gap.offset);
-  return Json::array({when.from, when.to});
+// Two times; null: none of them is known.
+Json BetweenNs(const TimeBounds& when) {
+  if (!when.from && !when.to) return {};
+  const auto json = [](const std::optional<TimeNs>& time) { return time ? Json(*time) : Json(); };
+  return Json::array({json(when.from), json(when.to)});
 }
 
 void AddTrace(const TraceSummary& summary, const PerfAuxSpan& span, Json* json) {
@@ -76,10 +74,11 @@ void AddTrace(const TraceSummary& summary, const PerfAuxSpan& span, Json* json) 
   (*json)["exceptions"] = summary.exceptions;
   (*json)["discontinuities"] = Json::array();
   for (const Discontinuity& gap : summary.discontinuities) {
-    (*json)["discontinuities"].push_back({{"offset", gap.offset},
-                                          {"why", DiscontinuityReasonName(gap.reason)},
-                                          {"at_ns", gap.time ? Json(*gap.time) : Json()},
-                                          {"between_ns", BetweenNs(gap, summary, span)}});
+    (*json)["discontinuities"].push_back(
+        {{"offset", gap.offset},
+         {"why", DiscontinuityReasonName(gap.reason)},
+         {"at_ns", gap.time ? Json(*gap.time) : Json()},
+         {"between_ns", BetweenNs(BoundsOfPlace(span, summary, gap.offset, gap.cpu))}});
   }
   (*json)["more_discontinuities"] = summary.more_discontinuities;
 }
@@ -185,6 +184,8 @@ std::string PerfJson(const PerfScene& scene, TimeNs wall) {
     json["to"] = Hex(branch.branch.to);
     json["to_place"] = branch.to;
     json["at_ns"] = branch.branch.time ? Json(*branch.branch.time) : Json();
+    json["between_ns"] = BetweenNs(branch.time);
+    json["order_known"] = branch.order_known;
     text += JsonLine(json);
   }
   if (!scene.trace_trouble.empty()) {

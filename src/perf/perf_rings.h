@@ -9,9 +9,9 @@
 
 #include "perf/perf_activity.h"
 #include "perf/perf_file.h"
-#include "perf/shared_sinks.h"
-#include "perf/trace_ids.h"
-#include "perf/trace_rings.h"
+#include "perf/traces/shared_sinks.h"
+#include "perf/traces/trace_ids.h"
+#include "perf/traces/trace_rings.h"
 #include "window/find_window.h"
 
 namespace hangscope {

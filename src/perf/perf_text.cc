@@ -316,14 +316,23 @@ class Screen {
 
   void Branches() {
     if (scene_.branches->empty()) return;
-    Add(fmt::format("the last {} branches, the newest last:", scene_.branches->size()));
-    for (const PerfBranch& branch : *scene_.branches) {
+    const auto& branches = *scene_.branches;
+    const bool ordered = std::all_of(branches.begin(), branches.end(),
+                                     [](const PerfBranch& one) { return one.order_known; });
+    Add(fmt::format("the last {} branches, the newest last, and between which times:{}",
+                    branches.size(),
+                    ordered ? "" : " (~: of another trace's it is not known which came first)"));
+    const auto time = [this](const std::optional<TimeNs>& at) {
+      return at ? Before(*at, scene_) : std::string("?");
+    };
+    for (const PerfBranch& branch : branches) {
       const auto side = [](uint64_t address, const std::string& name) {
         return address == 0   ? std::string("?")
                : name.empty() ? fmt::format("{:#x}", address)
                               : fmt::format("{:#x} {}", address, name);
       };
-      Add(fmt::format("  CPU {:<3} {} -> {}", branch.branch.cpu,
+      Add(fmt::format("{} CPU {:<3} {:>12} {:>12} {} -> {}", branch.order_known ? ' ' : '~',
+                      branch.branch.cpu, time(branch.time.from), time(branch.time.to),
                       side(branch.branch.from, branch.from), side(branch.branch.to, branch.to)));
     }
   }

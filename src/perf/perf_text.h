@@ -12,6 +12,7 @@
 #include "perf/perf_analysis.h"
 #include "perf/perf_file.h"
 #include "perf/perf_rings.h"
+#include "perf/traces/span_decoder.h"
 
 namespace hangscope {
 
@@ -29,6 +30,8 @@ struct PerfBranch {
   // "function+0x10 file.c:3"; empty: the flow was entered here, or nothing is known
   std::string from;
   std::string to;
+  TimeBounds time;
+  bool order_known = true;  // of all branches of other traces: which came first
 };
 
 // What a text about a file is made from. All of it outlives this.

@@ -7,8 +7,8 @@
 
 #include "model/perf_format.h"
 #include "perf/perf_record.h"
-#include "perf/shared_sinks.h"
-#include "perf/trace_ids.h"
+#include "perf/traces/shared_sinks.h"
+#include "perf/traces/trace_ids.h"
 
 namespace hangscope {
 namespace {

@@ -8,11 +8,10 @@
 
 #include "base/units.h"
 #include "base/utf8.h"
-#include "hwtrace/auxtrace_info.h"
-#include "hwtrace/trace_times.h"
 #include "perf/perf_activity.h"
 #include "perf/perf_rings.h"
 #include "perf/recorded_code.h"
+#include "perf/traces/span_decoder.h"
 #include "trace/branch_track.h"
 
 namespace hangscope {
@@ -22,15 +21,6 @@ constexpr uint64_t kMostTraceBytes = 64u << 20;  // decoded of one ring: its new
 constexpr uint64_t kFewTraceBytes = 1u << 20;    // likewise where time is short
 constexpr size_t kMostBreaks = 100;              // of a span
 
-// "cs_etm" of an event "cs_etm/@sink/u".
-std::string NameOfTracer(const PerfFile& file) {
-  for (const PerfEvent& event : file.events()) {
-    const size_t slash = event.name.find('/');
-    if (slash != std::string::npos && slash > 0) return event.name.substr(0, slash);
-  }
-  return "trace";
-}
-
 class HardwareTrace final : public TraceSource {
  public:
   HardwareTrace(std::string path, std::unique_ptr<PerfFile> file, const TraceRequest& request)
@@ -39,6 +29,7 @@ class HardwareTrace final : public TraceSource {
         file_(std::move(file)),
         activity_(file_->events()),
         rings_(*file_, NameOfTracer(*file_)),
+        decoder_(*file_),
         code_(file_->facts(), "", KernelPlaces{"", "", FolderOf(path_), ""}) {}
 
   Status Open();
@@ -56,25 +47,17 @@ class HardwareTrace final : public TraceSource {
   }
 
  private:
-  // What was decoded of a span.
-  struct Decoded {
-    bool any = false;
-    TraceSummary summary;
-    std::deque<TraceBranch> branches;  // those of the ring's newest that are in it
-  };
+  // What was decoded of a span, and which of the ring's newest branches are in it.
+  using Decoded = std::optional<TraceSummary>;
 
   void AddKinds();
   void Warn(const std::string& why);
   std::vector<Decoded> DecodeRing(const PerfAuxRing& ring);
-  void DecodeSpan(const PerfAuxRing& ring, const PerfAuxSpan& span, InstructionTrace& decoder,
-                  Decoded* decoded);
-  std::string BytesOf(const PerfAuxRing& ring, const PerfAuxSpan& span);
-  uint64_t TracerConfig() const;
   void AddRing(const PerfAuxRing& ring);
   std::string NameOfSpan(const PerfAuxSpan& span) const;
   void AddSpan(const PerfAuxSpan& span, const Decoded& decoded, uint64_t number, size_t track,
                BranchTrack* branches);
-  void AddLosses(const PerfAuxSpan& span, const Decoded& decoded, size_t track);
+  void AddLosses(const PerfAuxSpan& span, const TraceSummary& summary, size_t track);
   TimeNs Advance(TimeNs time) { return last_ = std::max(last_, time); }
   static TimeNs TimeOfItem(const TraceItem& item) {
     if (const auto* event = std::get_if<TraceEvent>(&item)) return event->time;
@@ -86,6 +69,7 @@ class HardwareTrace final : public TraceSource {
   std::unique_ptr<PerfFile> file_;
   PerfActivity activity_;
   PerfRingsReader rings_;
+  SpanDecoder decoder_;
   RecordedCode code_;
   TraceHead head_;
   TraceEnd end_;
@@ -132,6 +116,7 @@ Status HardwareTrace::Open() {
   const Status status = file_->ForEach([this](const PerfRecord& record) {
     activity_.Add(record);
     rings_.Add(record);
+    decoder_.Add(record);
     code_.Add(record);
     return true;
   });
@@ -139,6 +124,7 @@ Status HardwareTrace::Open() {
   rings_.Finish(activity_, std::max<TimeNs>(activity_.last(), 0));
   for (const PerfAuxRing& ring : rings_.aux()) AddRing(ring);
   for (const std::string& warning : code_.warnings()) head_.warnings.push_back(warning);
+  if (const std::string why = decoder_.why_no_times(); !why.empty()) Warn(why);
   std::stable_sort(items_.begin(), items_.end(), [](const TraceItem& a, const TraceItem& b) {
     return TimeOfItem(a) < TimeOfItem(b);
   });
@@ -148,67 +134,25 @@ Status HardwareTrace::Open() {
   return {};
 }
 
-// The newest of the span's bytes that the file has in one piece.
-std::string HardwareTrace::BytesOf(const PerfAuxRing& ring, const PerfAuxSpan& span) {
-  for (auto piece = ring.pieces.rbegin(); piece != ring.pieces.rend(); ++piece) {
-    const uint64_t end = std::min(piece->end_offset, span.end_offset);
-    uint64_t begin = std::max(piece->begin_offset, span.begin_offset);
-    if (begin >= end) continue;
-    if (end - begin > kMostTraceBytes) begin = end - kMostTraceBytes;
-    return file_->ReadAux(file_->aux()[piece->trace], begin - piece->begin_offset, end - begin)
-        .value_or("");
-  }
-  return {};
-}
-
-// Of the event that traces: how it was set.
-uint64_t HardwareTrace::TracerConfig() const {
-  const auto info = ParseAuxTraceInfo(file_->facts().auxtrace_info);
-  for (const PerfEvent& event : file_->events()) {
-    if (info.ok() && event.attr.type == info->pmu_type) return event.attr.config;
-  }
-  return 0;
-}
-
-void HardwareTrace::DecodeSpan(const PerfAuxRing& ring, const PerfAuxSpan& span,
-                               InstructionTrace& decoder, Decoded* decoded) {
-  constexpr uint64_t kRawTrace = 0x100;  // PERF_AUX_FLAG_CORESIGHT_FORMAT_RAW
-  const std::string bytes = BytesOf(ring, span);
-  if (bytes.empty()) return;
-  TraceDecodeOptions options;
-  options.last_branches = request_.branches;
-  options.most_discontinuities = kMostBreaks;
-  options.raw = (span.flags & kRawTrace) != 0;
-  if (request_.branches > 0) options.read_code = code_.CodeOf(span.pid, span.time.to);
-  decoded->summary = decoder.Decode(bytes, options);
-  decoded->branches = std::move(decoded->summary.last_branches);
-  decoded->any = true;
-}
-
-// The newest first, as far as bytes and branches are wanted.
+// The newest, as far as bytes and branches are wanted.
 std::vector<HardwareTrace::Decoded> HardwareTrace::DecodeRing(const PerfAuxRing& ring) {
-  std::vector<Decoded> decoded(ring.spans.size());
-  if (!request_.streams) return decoded;
-  auto decoder = OpenInstructionTrace(rings_.AuxTraceInfoFor(ring.cpu), ring.cpu, TracerConfig());
-  if (!decoder.ok()) {
-    Warn(decoder.status().message());
-    return decoded;
-  }
+  const std::vector<Decoded> none(ring.spans.size());
+  if (!request_.streams) return none;
+  SpanDecodeRequest request;
+  request.last_branches = request_.branches;
+  request.most_discontinuities = kMostBreaks;
+  if (request_.branches > 0)
+    request.code = [this](const PerfAuxSpan& span) { return code_.CodeOf(span.pid, span.time.to); };
   uint64_t left = request_.stream_bytes != 0 ? kFewTraceBytes : kMostTraceBytes;
-  size_t branches = request_.branches;
-  for (size_t i = ring.spans.size(); i-- > 0;) {
-    const PerfAuxSpan& span = ring.spans[i];
-    if (span.held_bytes > left) {
-      Warn("of its hardware traces only the newest spans are decoded");
-      break;
-    }
-    left -= span.held_bytes;
-    DecodeSpan(ring, span, **decoder, &decoded[i]);
-    std::deque<TraceBranch>& mine = decoded[i].branches;
-    while (mine.size() > branches) mine.pop_front();
-    branches -= mine.size();
-  }
-  return decoded;
+  request.first_span = ring.spans.size();
+  while (request.first_span > 0 && ring.spans[request.first_span - 1].held_bytes <= left)
+    left -= ring.spans[--request.first_span].held_bytes;
+  if (request.first_span > 0) Warn("of its hardware traces only the newest spans are decoded");
+  request.auxtrace_info = rings_.AuxTraceInfoFor(ring.cpu);
+  auto decoded = decoder_.Decode(ring, request);
+  if (decoded.ok()) return std::move(*decoded);
+  Warn(decoded.status().message());
+  return none;
 }
 
 void HardwareTrace::AddRing(const PerfAuxRing& ring) {
@@ -235,41 +179,40 @@ std::string HardwareTrace::NameOfSpan(const PerfAuxSpan& span) const {
 
 void HardwareTrace::AddSpan(const PerfAuxSpan& span, const Decoded& decoded, uint64_t number,
                             size_t track, BranchTrack* branches) {
-  const TraceSummary& summary = decoded.summary;
+  static const TraceSummary kNothing;
+  const TraceSummary& summary = decoded ? *decoded : kNothing;
   TraceEvent& begin = branches->AddEvent(span_kind_, Advance(span.time.from));
   begin.what = NameOfSpan(span);
   // Without the code there were none to follow.
-  const bool followed = decoded.any && summary.instructions > 0;
+  const bool followed = decoded && summary.instructions > 0;
   begin.values = {{number},
                   {static_cast<uint64_t>(int64_t{span.tid}), {}, span.tid >= 0},
                   {span.end_offset - span.begin_offset},
-                  {summary.packets, {}, decoded.any},
-                  {summary.atoms, {}, decoded.any},
+                  {summary.packets, {}, decoded.has_value()},
+                  {summary.atoms, {}, decoded.has_value()},
                   {summary.instructions, {}, followed},
                   {summary.branches, {}, followed}};
   span_ = &span;
-  for (const TraceBranch& branch : decoded.branches) {
-    const TimeSpan when = branch.time ? TimeSpan{*branch.time, *branch.time}
-                                      : TimeOfOffset(span.time, summary.times, branch.offset);
-    const TimeNs at = Advance(std::min(when.from, span.time.to));
+  for (const TraceBranch& branch : summary.last_branches) {
+    const TimeBounds when = BoundsOfBranch(span, summary, branch);
+    const TimeNs at = Advance(std::min(when.from.value_or(span.time.from), span.time.to));
     std::optional<uint64_t> within;
-    if (branch.time || span.begin_known)
-      within = static_cast<uint64_t>(std::max<TimeNs>(0, when.to - at));
+    if (when.from && when.to) within = static_cast<uint64_t>(std::max<TimeNs>(0, *when.to - at));
     branches->Add(branch, at, within);
   }
   const TimeNs end = Advance(span.time.to);
   branches->LeaveAll(end);
   branches->AddEvent(span_kind_ + 1, end).values = {{number}};
   // Behind its end: a loss forgets what is open.
-  AddLosses(span, decoded, track);
+  AddLosses(span, summary, track);
 }
 
 // What the tracer, or who fetched its bytes, could not keep.
-void HardwareTrace::AddLosses(const PerfAuxSpan& span, const Decoded& decoded, size_t track) {
+void HardwareTrace::AddLosses(const PerfAuxSpan& span, const TraceSummary& summary, size_t track) {
   constexpr uint64_t kTruncated = 0x1;  // PERF_AUX_FLAG_TRUNCATED
   const TimeNs at = Advance(span.time.to);
   uint64_t overflows = 0, damaged = 0;
-  for (const Discontinuity& gap : decoded.summary.discontinuities) {
+  for (const Discontinuity& gap : summary.discontinuities) {
     overflows += gap.reason == DiscontinuityReason::kOverflow;
     damaged +=
         gap.reason == DiscontinuityReason::kNoSync || gap.reason == DiscontinuityReason::kBadData;

@@ -3,28 +3,19 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <deque>
+#include <map>
 
-#include "hwtrace/auxtrace_info.h"
+#include "hwtrace/trace_times.h"
 #include "perf/perf_rings.h"
 #include "perf/perf_text.h"
 #include "perf/recorded_code.h"
+#include "perf/traces/span_decoder.h"
 
 namespace hangscope {
 namespace {
 
 constexpr TimeNs kLongestSilence = 365 * 86400 * kSecond;  // before a trigger that is believed
 constexpr TimeNs kLongestCopy = 600 * kSecond;  // of a snapshot's rings, after its trigger
-constexpr uint64_t kMostSpanBytes = 64u << 20;  // decoded of one span: its newest
-
-// "cs_etm" of an event "cs_etm/@sink/u".
-std::string TracerOf(const PerfFile& file) {
-  for (const PerfEvent& event : file.events()) {
-    const size_t slash = event.name.find('/');
-    if (slash != std::string::npos && slash > 0) return event.name.substr(0, slash);
-  }
-  return "trace";
-}
 
 KernelPlaces KernelOf(const WhyPerfOptions& options) {
   KernelPlaces places = options.kernel;
@@ -39,13 +30,15 @@ class WhyPerf {
         options_(options),
         file_(std::move(file)),
         activity_(file_->events()),
-        rings_(*file_, TracerOf(*file_)),
+        rings_(*file_, NameOfTracer(*file_)),
+        decoder_(*file_),
         code_(file_->facts(), options.binaries, KernelOf(options)) {}
 
   Result<WhyPart> Look() {
     const Status status = file_->ForEach([this](const PerfRecord& record) {
       activity_.Add(record);
       rings_.Add(record);
+      decoder_.Add(record);
       code_.Add(record);
       return true;
     });
@@ -63,10 +56,9 @@ class WhyPerf {
   bool IsTheirs(const TimeSpan& window) const;
   void LookForWindow();
   void DecodeTraces();
-  void DecodeSpan(InstructionTrace& decoder, size_t ring, size_t span);
-  void CountBranches(size_t ring);
-  uint64_t TracerConfig() const;
-  std::string BytesOf(const PerfAuxRing& ring, const PerfAuxSpan& span);
+  void AddBranch(size_t ring, const PerfAuxSpan& span, const TraceSummary& summary,
+                 const TraceBranch& branch);
+  void OrderBranches();
 
   WhyPart Part() {
     const PerfScene scene{options_.path, file_.get(), &activity_, &analysis_, &rings_.aux(),
@@ -81,16 +73,12 @@ class WhyPerf {
   std::unique_ptr<PerfFile> file_;
   PerfActivity activity_;
   PerfRingsReader rings_;
+  SpanDecoder decoder_;
   RecordedCode code_;
   Window window_;
   bool to_trigger_ = false;
   PerfAnalysis analysis_;
   std::vector<PerfSpanTrace> traces_;
-  struct LastBranch {
-    size_t span = 0;
-    TraceBranch branch;
-  };
-  std::deque<LastBranch> last_branches_;  // of the ring that is decoded
   std::vector<PerfBranch> branches_;
   std::string warning_;
 };
@@ -128,79 +116,61 @@ void WhyPerf::LookForWindow() {
   if (by_file) window_.policy = told->policy;
 }
 
-// The newest of the span's bytes that the file has in one piece.
-std::string WhyPerf::BytesOf(const PerfAuxRing& ring, const PerfAuxSpan& span) {
-  for (auto piece = ring.pieces.rbegin(); piece != ring.pieces.rend(); ++piece) {
-    const uint64_t end = std::min(piece->end_offset, span.end_offset);
-    uint64_t begin = std::max(piece->begin_offset, span.begin_offset);
-    if (begin >= end) continue;
-    if (end - begin > kMostSpanBytes) begin = end - kMostSpanBytes;
-    return file_->ReadAux(file_->aux()[piece->trace], begin - piece->begin_offset, end - begin)
-        .value_or("");
-  }
-  return {};
+void WhyPerf::AddBranch(size_t ring, const PerfAuxSpan& span, const TraceSummary& summary,
+                        const TraceBranch& branch) {
+  PerfBranch taken{ring, branch, {}, {}, BoundsOfBranch(span, summary, branch)};
+  if (branch.from != 0) taken.from = code_.PlaceOf(span.pid, span.time.to, branch.from);
+  if (branch.to != 0) taken.to = code_.PlaceOf(span.pid, span.time.to, branch.to);
+  if (branch.cpu < 0) taken.branch.cpu = rings_.aux()[ring].cpu;
+  branches_.push_back(std::move(taken));
 }
 
-// Of the event that traces: how it was set. Others may be a PMU's, too, such as uprobes.
-uint64_t WhyPerf::TracerConfig() const {
-  const auto info = ParseAuxTraceInfo(file_->facts().auxtrace_info);
-  for (const PerfEvent& event : file_->events()) {
-    if (info.ok() && event.attr.type == info->pmu_type) return event.attr.config;
+// Those of all rings, the oldest first.
+void WhyPerf::OrderBranches() {
+  std::map<std::pair<size_t, int>, size_t> traces;
+  std::vector<TraceMoment> moments;
+  for (const PerfBranch& branch : branches_) {
+    const auto trace = traces.try_emplace({branch.ring, branch.branch.cpu}, traces.size()).first;
+    moments.push_back({trace->second, WithinOf(branch.time)});
   }
-  return 0;
-}
-
-// The newest of a ring, whichever spans they are in.
-void WhyPerf::CountBranches(size_t ring) {
-  const size_t most = std::min(last_branches_.size(), options_.branches);
-  for (auto last = last_branches_.end() - static_cast<ptrdiff_t>(most);
-       last != last_branches_.end(); ++last) {
-    const PerfAuxSpan& span = rings_.aux()[ring].spans[last->span];
-    PerfBranch taken{ring, last->branch, {}, {}};
-    if (last->branch.from != 0)
-      taken.from = code_.PlaceOf(span.pid, span.time.to, last->branch.from);
-    if (last->branch.to != 0) taken.to = code_.PlaceOf(span.pid, span.time.to, last->branch.to);
-    if (taken.branch.cpu < 0) taken.branch.cpu = rings_.aux()[ring].cpu;
-    branches_.push_back(std::move(taken));
+  std::vector<PerfBranch> ordered;
+  const std::vector<size_t> order = OrderMoments(&moments);
+  for (size_t i = 0; i < order.size(); ++i) {
+    ordered.push_back(std::move(branches_[order[i]]));
+    ordered.back().time = BoundsOf(moments[i].within);
+    ordered.back().order_known = moments[i].certain;
   }
-  last_branches_.clear();
-}
-
-void WhyPerf::DecodeSpan(InstructionTrace& decoder, size_t ring, size_t number) {
-  constexpr uint64_t kRaw = 0x100;  // PERF_AUX_FLAG_CORESIGHT_FORMAT_RAW
-  const PerfAuxSpan& span = rings_.aux()[ring].spans[number];
-  const std::string bytes = BytesOf(rings_.aux()[ring], span);
-  if (bytes.empty()) return;
-  if (bytes.size() < span.held_bytes)
-    warning_ = "of some spans only the newest bytes that lie together are decoded";
-  TraceDecodeOptions options;
-  options.last_branches = options_.branches;
-  options.raw = (span.flags & kRaw) != 0;
-  // Files are opened only where somebody asked for what needs them.
-  if (options_.branches > 0 || !options_.binaries.empty() || !options_.kernel.vmlinux.empty())
-    options.read_code = code_.CodeOf(span.pid, span.time.to);
-  TraceSummary summary = decoder.Decode(bytes, options);
-  for (const TraceBranch& branch : summary.last_branches)
-    last_branches_.push_back({number, branch});
-  while (last_branches_.size() > options_.branches) last_branches_.pop_front();
-  summary.last_branches.clear();
-  traces_.push_back({ring, number, std::move(summary)});
+  branches_ = std::move(ordered);
 }
 
 void WhyPerf::DecodeTraces() {
+  SpanDecodeRequest request;
+  request.last_branches = options_.branches;
+  // Files are opened only where somebody asked for what needs them.
+  if (options_.branches > 0 || !options_.binaries.empty() || !options_.kernel.vmlinux.empty())
+    request.code = [this](const PerfAuxSpan& span) { return code_.CodeOf(span.pid, span.time.to); };
   for (size_t ring = 0; ring < rings_.aux().size(); ++ring) {
-    const int cpu = rings_.aux()[ring].cpu;
-    auto decoder = OpenInstructionTrace(rings_.AuxTraceInfoFor(cpu), cpu, TracerConfig());
-    if (!decoder.ok()) {
-      warning_ = decoder.status().message();
+    request.auxtrace_info = rings_.AuxTraceInfoFor(rings_.aux()[ring].cpu);
+    auto decoded = decoder_.Decode(rings_.aux()[ring], request);
+    if (!decoded.ok()) {
+      warning_ = decoded.status().message();
       return;
     }
-    for (size_t span = 0; span < rings_.aux()[ring].spans.size(); ++span)
-      DecodeSpan(**decoder, ring, span);
-    CountBranches(ring);
+    for (size_t span = 0; span < decoded->size(); ++span) {
+      std::optional<TraceSummary>& summary = (*decoded)[span];
+      if (!summary) continue;
+      for (const TraceBranch& branch : summary->last_branches)
+        AddBranch(ring, rings_.aux()[ring].spans[span], *summary, branch);
+      summary->last_branches.clear();
+      traces_.push_back({ring, span, std::move(*summary)});
+    }
   }
-  for (const std::string& warning : code_.warnings())
-    warning_ += (warning_.empty() ? "" : "; ") + warning;
+  OrderBranches();
+  if (decoder_.left_out())
+    warning_ = "of some spans only the newest bytes that lie together are decoded";
+  std::vector<std::string> warnings = code_.warnings();
+  if (const std::string why = decoder_.why_no_times(); !why.empty()) warnings.push_back(why);
+  for (const std::string& warning : warnings) warning_ += (warning_.empty() ? "" : "; ") + warning;
 }
 
 }  // namespace

@@ -26,6 +26,13 @@ class EtmBytes {
   // ETE: where the branch before it was, and that a time stamp follows.
   EtmBytes& Source(uint64_t address) { return Put("\xb8").PutAddress(address); }
   EtmBytes& TimeMarker() { return Put("\x88"); }
+  // All 64 bits of the counter.
+  EtmBytes& Time(uint64_t count) {
+    bytes.push_back('\x02');
+    for (int i = 0; i < 8; ++i) bytes.push_back(static_cast<char>(count >> (7 * i) | 0x80));
+    bytes.push_back(static_cast<char>(count >> 56));
+    return *this;
+  }
   EtmBytes& Address(uint64_t address) { return Put("\x9d").PutAddress(address); }
   // 'E': executed, 'N': not; a packet each.
   EtmBytes& Atoms(std::string_view atoms) {
@@ -76,6 +83,17 @@ inline std::string EtmV4Info(unsigned cpus, uint64_t version = 1) {
     if (version > 0) words.push_back(7);
     words.insert(words.end(), {0x40, 0x10 + 2 * cpu, 0x28000ea1, 0x4100f422, 0x20001088, 0, 0x8c});
   }
+  std::string body(words.size() * 8, '\0');
+  std::memcpy(body.data(), words.data(), body.size());
+  return body;
+}
+
+// The same, as a newer perf writes it: with the source of the time stamps, 1: the virtual counter.
+inline std::string EtmV4InfoWithTimes(unsigned cpus, uint64_t source = 1) {
+  std::vector<uint64_t> words{3, 1, uint64_t{8} << 32 | cpus, 0};
+  for (uint64_t cpu = 0; cpu < cpus; ++cpu)
+    words.insert(words.end(), {0x4040404040404040, cpu, 8, 0x40, 0x10 + 2 * cpu, 0x28000ea1,
+                               0x4100f422, 0x20001088, 0, 0x8c, source});
   std::string body(words.size() * 8, '\0');
   std::memcpy(body.data(), words.data(), body.size());
   return body;

@@ -136,7 +136,7 @@ TEST_F(TracerInfoTest, DescribesIntelPtWithItsClock) {
   const AuxTraceInfo info = Parsed(record);
   EXPECT_EQ(info.kind, TracerKind::kIntelPt);
   ASSERT_TRUE(info.intel_pt.time);
-  EXPECT_EQ(PerfTimeOfTsc(*info.intel_pt.time, 4000), 4000 * 5 / 4 - 1000);
+  EXPECT_EQ(PerfTimeOfCount(*info.intel_pt.time, 4000), 4000 * 5 / 4 - 1000);
   EXPECT_TRUE(info.intel_pt.snapshot);
   EXPECT_EQ(info.intel_pt.mtc_frequency_bits, 0xfu << 14);
   EXPECT_EQ(info.intel_pt.tsc_per_crystal, 166u);

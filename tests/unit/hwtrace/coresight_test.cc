@@ -10,6 +10,7 @@
 #include "hwtrace/auxtrace_info.h"
 #include "hwtrace/coresight_trace.h"
 #include "hwtrace/instruction_trace.h"
+#include "hwtrace/trace_times.h"
 #include "unit/hwtrace/reasons.h"
 
 namespace hangscope {
@@ -337,6 +338,92 @@ TEST(CoreSight, DecodesEteAndTheOlderTracers) {
   EXPECT_EQ(old.synchronisations, 1u);
   EXPECT_EQ(old.atoms, 5u);
   EXPECT_EQ(old.instructions, 5u);
+}
+
+// 25 MHz: 40 ns a count, from a zero.
+const CounterConversion kArmCounter{0, 40, 1'000'000};
+
+TraceSummary DecodeWithTimes(const std::string& info, std::string_view bytes, bool raw = true,
+                             const std::optional<CounterConversion>& counter = kArmCounter) {
+  auto trace = OpenInstructionTrace(info, 0, 0, counter);
+  EXPECT_TRUE(trace.ok()) << trace.status().message();
+  TraceDecodeOptions options;
+  options.raw = raw;
+  options.read_code = ReadA64;
+  return trace.ok() ? (*trace)->Decode(bytes, options) : TraceSummary{};
+}
+
+TEST(CoreSight, ConvertsTimeStampsThatCountAsTheVirtualCounterDoes) {
+  EtmBytes trace;
+  trace.Sync();
+  const size_t first = trace.bytes.size();
+  trace.Time(1000).On().Enter(kA64Base).Atoms("EE");
+  const size_t second = trace.bytes.size();
+  trace.Time(uint64_t{1} << 40).Atoms("N").Time(0);
+  const TraceSummary summary = DecodeWithTimes(EtmV4InfoWithTimes(1), trace.bytes);
+  EXPECT_EQ(summary.times,
+            (std::vector<TraceTime>{{first, 1'040'000, 0}, {second, (40ll << 40) + 1'000'000, 0}}));
+  EXPECT_EQ(summary.unconverted_times, 0u);
+  ASSERT_EQ(summary.last_branches.size(), 3u);
+  EXPECT_EQ(TimeOfBranch({0, INT64_MAX}, summary.times, summary.last_branches.front()),
+            (TimeSpan{1'040'000, (40ll << 40) + 1'000'000}));
+  for (const std::string& info : {EtmV4InfoWithTimes(1, 2), EtmV4Info(1)}) {
+    const TraceSummary without = DecodeWithTimes(info, trace.bytes);
+    EXPECT_TRUE(without.times.empty());
+    EXPECT_EQ(without.unconverted_times, 2u) << "0 is no time";
+  }
+  EXPECT_EQ(DecodeWithTimes(EtmV4InfoWithTimes(1), trace.bytes, true, {}).unconverted_times, 2u);
+}
+
+TEST(CoreSight, KeepsTheTimesOfCpusThatShareASinkApart) {
+  EtmBytes early, late;
+  early.Sync().Time(100).On().Enter(kA64Base).Atoms("EE").Time(300);
+  late.Sync().Time(5000).On().Enter(kA64Base).Atoms("EE").Time(7000);
+  const std::string frames = Framed(0x12, late.bytes) + Framed(0x10, early.bytes);
+  const TraceSummary summary = DecodeWithTimes(EtmV4InfoWithTimes(2), frames, false);
+  ASSERT_EQ(summary.times.size(), 4u);
+  std::map<int, TimeSpan> times;
+  for (const TraceBranch& branch : summary.last_branches)
+    times[branch.cpu] = TimeOfBranch({0, INT64_MAX}, summary.times, branch);
+  EXPECT_EQ(times[0], (TimeSpan{1'004'000, 1'012'000}));
+  EXPECT_EQ(times[1], (TimeSpan{1'200'000, 1'280'000}));
+}
+
+TEST(CoreSight, ReadsWhereATraceUnitsTimesComeFrom) {
+  const auto source = [](const std::string& info) {
+    const auto parsed = ParseAuxTraceInfo(info);
+    EXPECT_TRUE(parsed.ok()) << parsed.status().message();
+    return parsed.ok() && parsed->cpus.at(0).virtual_time;
+  };
+  EXPECT_TRUE(source(EtmV4InfoWithTimes(1)));
+  EXPECT_FALSE(source(EtmV4InfoWithTimes(1, ~uint64_t{0})));
+  EXPECT_FALSE(source(EtmV4Info(2)));
+  EXPECT_FALSE(source(EtmV4Info(2, 0)));
+  EXPECT_FALSE(source(EteInfo(2)));
+  const uint64_t ete[] = {3,
+                          1,
+                          uint64_t{8} << 32 | 1,
+                          0,
+                          0x5050505050505050,
+                          0,
+                          9,
+                          0,
+                          0x10,
+                          0x28000ea1,
+                          0x4100fff0,
+                          0x20001088,
+                          0,
+                          0xcc,
+                          0x47705a13,
+                          1};
+  EXPECT_TRUE(source({reinterpret_cast<const char*>(ete), sizeof ete}));
+}
+
+TEST(CoreSight, ConvertsACounterWithFewBits) {
+  // 56 bits; it has gone round since.
+  const uint64_t mask = (uint64_t{1} << 56) - 1;
+  EXPECT_EQ(PerfTimeOfCount({1, 2, 5, mask - 10, mask}, 20), static_cast<int64_t>(mask + 21 + 5));
+  EXPECT_EQ(PerfTimeOfCount({1, 2, 5}, 20), 25);
 }
 
 }  // namespace

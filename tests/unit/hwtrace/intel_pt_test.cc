@@ -3,25 +3,14 @@
 
 #include <cstring>
 
+#include "fakes/pt_bytes.h"
 #include "hwtrace/auxtrace_info.h"
 #include "hwtrace/instruction_trace.h"
+#include "hwtrace/trace_times.h"
 #include "unit/hwtrace/reasons.h"
-
-#ifdef HANGSCOPE_HAS_LIBIPT
-#include <intel-pt.h>
-#endif
 
 namespace hangscope {
 namespace {
-
-// PERF_RECORD_AUXTRACE_INFO of intel_pt. Time: 500 ns + counter / 2. MTC every 8 ticks of a crystal
-// of 4 counts, where the event's config says so.
-constexpr uint64_t kMtcEvery8 = 3 << 14;
-std::string PtInfo(bool time_known = true) {
-  const uint64_t words[] = {1, 9, 1,      1,         500, time_known, 1 << 10, 1 << 11, 1,
-                            1, 1, 1 << 9, 0xf << 14, 4,   1,          2,       0,       0};
-  return {reinterpret_cast<const char*>(words), sizeof words};
-}
 
 #ifndef HANGSCOPE_HAS_LIBIPT
 
@@ -32,113 +21,6 @@ TEST(IntelPt, SaysThatTheLibraryIsMissing) {
 }
 
 #else
-
-// Counts to 3, calls a function that returns at once, jumps to a register, spins.
-constexpr uint64_t kBase = 0x1000;
-constexpr unsigned char kCode[] = {0x31, 0xc0,                    // 1000 xor eax, eax
-                                   0xff, 0xc0,                    // 1002 inc eax
-                                   0x83, 0xf8, 0x03,              // 1004 cmp eax, 3
-                                   0x75, 0xf9,                    // 1007 jne 1002
-                                   0xe8, 0x08, 0x00, 0x00, 0x00,  // 1009 call 1016
-                                   0xff, 0xe2,                    // 100e jmp rdx
-                                   0x90,                          // 1010 nop
-                                   0xeb, 0xfe,                    // 1011 jmp 1011
-                                   0xcc, 0xcc, 0xcc, 0xc3};       // 1016 ret
-
-size_t ReadX86(uint64_t address, std::span<char> bytes) {
-  if (address < kBase || address >= kBase + sizeof kCode) return 0;
-  const size_t count = std::min<size_t>(bytes.size(), kBase + sizeof kCode - address);
-  std::memcpy(bytes.data(), kCode + (address - kBase), count);
-  return count;
-}
-
-class PtBytes {
- public:
-  PtBytes() : space_(1 << 12) {
-    pt_config config;
-    pt_config_init(&config);
-    config.begin = space_.data();
-    config.end = space_.data() + space_.size();
-    encoder_.reset(pt_alloc_encoder(&config));
-  }
-
-  PtBytes& Put(pt_packet packet) {
-    EXPECT_GT(pt_enc_next(encoder_.get(), &packet), 0);
-    return *this;
-  }
-  PtBytes& Plain(pt_packet_type type) { return Put(Packet(type)); }
-  PtBytes& Ip(pt_packet_type type, uint64_t address) {
-    pt_packet packet = Packet(type);
-    packet.payload.ip.ipc = address == 0 ? pt_ipc_suppressed : pt_ipc_sext_48;
-    packet.payload.ip.ip = address;
-    return Put(packet);
-  }
-  // 'T' taken, 'N' not.
-  PtBytes& Tnt(std::string_view bits) {
-    pt_packet packet = Packet(ppt_tnt_8);
-    packet.payload.tnt.bit_size = static_cast<uint8_t>(bits.size());
-    for (const char bit : bits)
-      packet.payload.tnt.payload = packet.payload.tnt.payload << 1 | (bit == 'T');
-    return Put(packet);
-  }
-  PtBytes& Tsc(uint64_t tsc) {
-    pt_packet packet = Packet(ppt_tsc);
-    packet.payload.tsc.tsc = tsc;
-    return Put(packet);
-  }
-  PtBytes& Tma(uint16_t crystal, uint16_t beyond) {
-    pt_packet packet = Packet(ppt_tma);
-    packet.payload.tma.ctc = crystal;
-    packet.payload.tma.fc = beyond;
-    return Put(packet);
-  }
-  PtBytes& Mtc(uint8_t bits) {
-    pt_packet packet = Packet(ppt_mtc);
-    packet.payload.mtc.ctc = bits;
-    return Put(packet);
-  }
-  PtBytes& Mode() {
-    pt_packet packet = Packet(ppt_mode);
-    packet.payload.mode.leaf = pt_mol_exec;
-    packet.payload.mode.bits.exec = pt_set_exec_mode(ptem_64bit);
-    return Put(packet);
-  }
-  // A synchronisation point while tracing is off.
-  PtBytes& Sync(uint64_t tsc = 0) {
-    Plain(ppt_psb);
-    if (tsc != 0) Tsc(tsc);
-    return Mode().Plain(ppt_psbend);
-  }
-  // The whole program, until an interrupt takes it away from its spin: 14 instructions, 5 branches
-  // taken.
-  PtBytes& Run() {
-    return Ip(ppt_tip_pge, kBase)
-        .Tnt("TTNT")
-        .Ip(ppt_tip, 0x1010)
-        .Ip(ppt_fup, 0x1011)
-        .Ip(ppt_tip_pgd, 0);
-  }
-
-  size_t size() const {
-    uint64_t offset = 0;
-    EXPECT_EQ(pt_enc_get_offset(encoder_.get(), &offset), 0);
-    return offset;
-  }
-  std::string bytes() const { return {reinterpret_cast<const char*>(space_.data()), size()}; }
-
- private:
-  static pt_packet Packet(pt_packet_type type) {
-    pt_packet packet{};
-    packet.type = type;
-    return packet;
-  }
-
-  struct Free {
-    void operator()(pt_encoder* encoder) const { pt_free_encoder(encoder); }
-  };
-  std::vector<uint8_t> space_;
-  std::unique_ptr<pt_encoder, Free> encoder_;
-};
 
 TraceSummary Decode(std::string_view bytes, bool with_code = true, uint64_t config = 0,
                     const std::string& info = PtInfo()) {
@@ -186,7 +68,7 @@ TEST(IntelPt, FollowsAProgramThroughItsCode) {
 
 TEST(IntelPt, SaysWhereAndWhenTheTracerLostSomething) {
   PtBytes trace;
-  trace.Sync(2000).Ip(ppt_tip_pge, kBase).Tnt("TT");
+  trace.Sync(2000).Ip(ppt_tip_pge, kX86Base).Tnt("TT");
   const size_t overflow = trace.size();
   trace.Plain(ppt_ovf)
       .Ip(ppt_fup, 0x100e)
@@ -230,7 +112,7 @@ TEST(IntelPt, SaysWhatComesBeforeTheFirstSynchronisation) {
 
 TEST(IntelPt, SaysWhereThereIsNoCode) {
   PtBytes trace;
-  trace.Sync().Ip(ppt_tip_pge, kBase).Tnt("TTNT").Ip(ppt_tip, 0x900000).Tnt("T").Sync().Run();
+  trace.Sync().Ip(ppt_tip_pge, kX86Base).Tnt("TTNT").Ip(ppt_tip, 0x900000).Tnt("T").Sync().Run();
   const TraceSummary summary = Decode(trace.bytes());
   EXPECT_EQ(Reasons(summary), "no code");
   EXPECT_EQ(summary.instructions, 13u + 14u);
@@ -238,7 +120,7 @@ TEST(IntelPt, SaysWhereThereIsNoCode) {
 
 TEST(IntelPt, EndsWhereNothingSaysHowOftenASpinWentRound) {
   PtBytes trace;
-  trace.Sync().Ip(ppt_tip_pge, 0x1011).Ip(ppt_fup, 0x1016).Ip(ppt_tip, kBase).Sync().Run();
+  trace.Sync().Ip(ppt_tip_pge, 0x1011).Ip(ppt_fup, 0x1016).Ip(ppt_tip, kX86Base).Sync().Run();
   const TraceSummary summary = Decode(trace.bytes());
   EXPECT_GE(summary.instructions, 14u);
   EXPECT_LT(summary.instructions, 1u << 19);
@@ -286,7 +168,7 @@ TEST(IntelPt, GivesItsTimeStamps) {
 TEST(IntelPt, TellsWhenBranchesWere) {
   PtBytes trace;
   trace.Sync(1000)
-      .Ip(ppt_tip_pge, kBase)
+      .Ip(ppt_tip_pge, kX86Base)
       .Tnt("TT")
       .Tsc(5000)
       .Tnt("NT")
@@ -297,6 +179,198 @@ TEST(IntelPt, TellsWhenBranchesWere) {
   ASSERT_EQ(summary.last_branches.size(), 7u);
   EXPECT_EQ(summary.last_branches.front().time, 500 + 500);
   EXPECT_EQ(summary.last_branches.back().time, 500 + 2500);
+}
+
+// The parts of a stream that is cut behind each of `cuts` bytes.
+std::vector<TraceSummary> DecodeParts(std::string_view bytes, const std::vector<uint64_t>& cuts,
+                                      const TraceDecodeOptions& options = {}) {
+  auto trace = OpenInstructionTrace(PtInfo(), 0);
+  EXPECT_TRUE(trace.ok()) << trace.status().message();
+  std::vector<AuxPart> parts{{0, ReadX86}};
+  for (const uint64_t cut : cuts) parts.push_back({cut, ReadX86});
+  EXPECT_TRUE((*trace)->goes_on());
+  return (*trace)->DecodeParts(bytes, parts, options);
+}
+
+// What all parts hold, as if they were one.
+TraceSummary Joined(const std::vector<TraceSummary>& parts) {
+  TraceSummary joined;
+  uint64_t begin = 0;
+  for (const TraceSummary& part : parts) {
+    joined.bytes += part.bytes;
+    joined.packets += part.packets;
+    for (const auto& [kind, count] : part.packet_kinds) joined.packet_kinds[kind] += count;
+    joined.atoms += part.atoms;
+    joined.instructions += part.instructions;
+    joined.branches += part.branches;
+    joined.synchronisations += part.synchronisations;
+    joined.exceptions += part.exceptions;
+    for (const TraceTime& time : part.times)
+      joined.times.push_back({begin + time.offset, time.time});
+    for (TraceBranch branch : part.last_branches) {
+      EXPECT_LT(branch.offset, part.bytes);
+      branch.offset += begin;
+      joined.last_branches.push_back(branch);
+    }
+    for (const Discontinuity& one : part.discontinuities)
+      joined.discontinuities.push_back({begin + one.offset, one.time, one.reason, one.cpu});
+    begin += part.bytes;
+  }
+  return joined;
+}
+
+// The tracer synchronises where it likes, and an AUX record may end within a packet.
+TEST(IntelPt, GivesEachPartOfAStreamWhatItsBytesHold) {
+  PtBytes trace;
+  trace.Sync(1000).Run().Tsc(3000).Run().Sync(5000).Run().Tsc(7000).Run();
+  const std::string bytes = trace.bytes();
+  const TraceSummary whole = Decode(bytes);
+  ASSERT_EQ(whole.instructions, 4 * 14u);
+  ASSERT_EQ(Reasons(whole), "trace off, trace off, trace off");
+  for (uint64_t cut = 1; cut < bytes.size(); ++cut) {
+    const auto parts = DecodeParts(bytes, {cut, std::min<uint64_t>(cut + 9, bytes.size())});
+    const TraceSummary joined = Joined(parts);
+    EXPECT_EQ(joined.bytes, bytes.size());
+    EXPECT_EQ(joined.packet_kinds, whole.packet_kinds) << cut;
+    EXPECT_EQ(joined.atoms, whole.atoms) << cut;
+    EXPECT_EQ(joined.exceptions, whole.exceptions) << cut;
+    EXPECT_EQ(joined.synchronisations, whole.synchronisations) << cut;
+    EXPECT_EQ(joined.instructions, whole.instructions) << cut;
+    EXPECT_EQ(joined.branches, whole.branches) << cut;
+    EXPECT_EQ(joined.times, whole.times) << cut;
+    EXPECT_EQ(Branches(joined), Branches(whole)) << cut;
+    for (size_t i = 0; i < whole.last_branches.size(); ++i)
+      EXPECT_EQ(joined.last_branches[i].offset, whole.last_branches[i].offset) << cut;
+    ASSERT_EQ(Reasons(joined), Reasons(whole)) << cut;
+    for (size_t i = 0; i < whole.discontinuities.size(); ++i)
+      EXPECT_EQ(joined.discontinuities[i].offset, whole.discontinuities[i].offset) << cut;
+  }
+}
+
+TEST(IntelPt, GivesInstructionsToThePartWhosePacketsToldOfThem) {
+  PtBytes trace;
+  trace.Sync();
+  const uint64_t run = trace.size();
+  trace.Ip(ppt_tip_pge, kX86Base);
+  const uint64_t tnt = trace.size();
+  trace.Tnt("TTNT");
+  const uint64_t tip = trace.size();
+  trace.Ip(ppt_tip, 0x1010).Ip(ppt_fup, 0x1011).Ip(ppt_tip_pgd, 0);
+  const auto parts = DecodeParts(trace.bytes(), {run, tnt, tip});
+  EXPECT_EQ(Branches(parts[0]), "");
+  EXPECT_EQ(Branches(parts[1]), "in>1000 ");
+  EXPECT_EQ(Branches(parts[2]), "1007>1002 1007>1002 1009>1016 1016>100e ");
+  EXPECT_EQ(Branches(parts[3]), "100e>1010 1011>out ");
+  EXPECT_EQ(parts[0].instructions, 0u);
+  EXPECT_GT(parts[1].instructions, 0u);
+  EXPECT_GT(parts[2].instructions, parts[3].instructions);
+}
+
+TEST(IntelPt, TakesEachPartsOwnCode) {
+  PtBytes trace;
+  trace.Sync().Run();
+  const uint64_t cut = trace.size();
+  trace.Run();
+  auto decoder = OpenInstructionTrace(PtInfo(), 0);
+  size_t other = 0;
+  const ReadCode count = [&](uint64_t address, std::span<char> bytes) {
+    ++other;
+    return ReadX86(address, bytes);
+  };
+  const auto parts =
+      (*decoder)->DecodeParts(trace.bytes(), {{0, ReadX86}, {cut, count}}, TraceDecodeOptions{});
+  EXPECT_EQ(parts[0].instructions, 14u);
+  EXPECT_EQ(parts[1].instructions, 14u);
+  EXPECT_EQ(other, 14u);
+}
+
+TEST(IntelPt, KeepsTheLastBranchesOfAllParts) {
+  PtBytes trace;
+  trace.Sync().Run();
+  const uint64_t cut = trace.size();
+  trace.Run();
+  TraceDecodeOptions options;
+  options.last_branches = 9;
+  const auto parts = DecodeParts(trace.bytes(), {cut}, options);
+  EXPECT_EQ(Branches(parts[0]), "100e>1010 1011>out ");
+  EXPECT_EQ(parts[1].last_branches.size(), 7u);
+}
+
+TEST(IntelPt, SaysInEachPartThatItHasNoSynchronisation) {
+  PtBytes before;
+  before.Run().Run().Run();
+  PtBytes synchronised;
+  synchronised.Sync().Run();
+  const std::string bytes = before.bytes() + synchronised.bytes();
+  const auto parts = DecodeParts(bytes, {5, before.size() - 4, before.size() + 20});
+  for (size_t i = 0; i < 3; ++i) {
+    EXPECT_EQ(Reasons(parts[i]), "before the first synchronisation") << i;
+    EXPECT_EQ(parts[i].discontinuities.at(0).offset, 0u) << i;
+  }
+  EXPECT_EQ(Reasons(parts[3]), "");
+  const std::string garbage("\x02\xff\x02\xff\x02\xff", 6);
+  const auto damaged = DecodeParts(synchronised.bytes() + garbage + bytes,
+                                   {synchronised.size() + 3, synchronised.size() + 10});
+  for (size_t i = 0; i < 3; ++i) EXPECT_EQ(Reasons(damaged[i]), "no sync") << i;
+  const auto lost = DecodeParts(synchronised.bytes() + garbage + before.bytes(),
+                                {synchronised.size() + 3, synchronised.size() + 10});
+  for (size_t i = 0; i < 3; ++i) EXPECT_EQ(Reasons(lost[i]), "bad data") << i;
+}
+
+TEST(IntelPt, SaysInEachPartThatTheFlowIsLost) {
+  PtBytes trace;
+  trace.Sync().Ip(ppt_tip_pge, kX86Base).Tnt("TTNT").Ip(ppt_tip, 0x900000);
+  const uint64_t first = trace.size();
+  trace.Tnt("T").Tnt("TT");
+  const uint64_t second = trace.size();
+  trace.Tnt("T").Sync().Run();
+  const auto parts = DecodeParts(trace.bytes(), {first, second});
+  EXPECT_EQ(Reasons(parts[0]), "no code");
+  EXPECT_EQ(Reasons(parts[1]), "no code");
+  EXPECT_EQ(Reasons(parts[2]), "no code");
+  EXPECT_EQ(parts[1].atoms, 3u);
+  EXPECT_EQ(parts[2].instructions, 14u);
+}
+
+TEST(IntelPt, SaysWhereAStreamMayBeCut) {
+  auto decoder = OpenInstructionTrace(PtInfo(), 0);
+  PtBytes trace;
+  trace.Sync().Run();
+  EXPECT_EQ((*decoder)->LastSynchronisation(trace.bytes()), 0u);
+  trace.Sync().Run();
+  const uint64_t last = trace.size();
+  trace.Sync().Run();
+  EXPECT_EQ((*decoder)->LastSynchronisation(trace.bytes()), last);
+  EXPECT_EQ((*decoder)->LastSynchronisation("no"), 0u);
+}
+
+// Branches of a TNT packet may have been kept back while time stamps came.
+TEST(IntelPt, SaysWhatSurelyCameBeforeABranch) {
+  PtBytes trace;
+  trace.Sync(1000)
+      .Ip(ppt_tip_pge, kX86Base)
+      .Tsc(3000)
+      .Tnt("TT")
+      .Tsc(5000)
+      .Tnt("NT")
+      .Tsc(7000)
+      .Ip(ppt_tip, 0x1010)
+      .Tsc(9000)
+      .Ip(ppt_fup, 0x1011)
+      .Ip(ppt_tip_pgd, 0);
+  const TraceSummary summary = Decode(trace.bytes());
+  std::vector<TimeSpan> bounds;
+  for (const TraceBranch& branch : summary.last_branches)
+    bounds.push_back(TimeOfBranch({0, 100'000}, summary.times, branch));
+  // in>1000, twice 1007>1002, 1009>1016, 1016>100e, 100e>1010, 1011>out
+  ASSERT_EQ(bounds.size(), 7u);
+  EXPECT_EQ(bounds[0], (TimeSpan{1000, 2000}));
+  EXPECT_EQ(bounds[1], (TimeSpan{1000, 3000}));
+  EXPECT_EQ(bounds[2], (TimeSpan{1000, 3000}));
+  EXPECT_EQ(bounds[4], (TimeSpan{1000, 4000}));
+  // libipt takes the interrupt's packets together with the TIP.
+  EXPECT_EQ(bounds[5], (TimeSpan{2000, 100'000}));
+  EXPECT_EQ(bounds[6], (TimeSpan{2000, 100'000}));
 }
 
 TEST(IntelPt, RefusesDamagedMetadataWithAReason) {
@@ -330,11 +404,11 @@ TEST(IntelPt, TellsItFromTheBranchTraceStore) {
 
 TEST(IntelPt, ConvertsTheCounterAsPerfDoes) {
   // A zero before zero wraps. The product needs more than 64 bits.
-  EXPECT_EQ(PerfTimeOfTsc({31, 1u << 30, uint64_t{0} - 1000}, uint64_t{1} << 40),
+  EXPECT_EQ(PerfTimeOfCount({31, 1u << 30, uint64_t{0} - 1000}, uint64_t{1} << 40),
             (int64_t{1} << 39) - 1000);
-  EXPECT_EQ(PerfTimeOfTsc({31, 1u << 31, 7}, uint64_t{1} << 61), (int64_t{1} << 61) + 7);
-  EXPECT_FALSE(PerfTimeOfTsc({0, 4, 0}, uint64_t{1} << 62));
-  EXPECT_FALSE(PerfTimeOfTsc({31, 1u << 30, uint64_t{0} - 1000}, 100));
+  EXPECT_EQ(PerfTimeOfCount({31, 1u << 31, 7}, uint64_t{1} << 61), (int64_t{1} << 61) + 7);
+  EXPECT_FALSE(PerfTimeOfCount({0, 4, 0}, uint64_t{1} << 62));
+  EXPECT_FALSE(PerfTimeOfCount({31, 1u << 30, uint64_t{0} - 1000}, 100));
 }
 
 }  // namespace

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <memory>
+
 namespace hangscope {
 namespace {
 
@@ -52,6 +54,58 @@ TEST(TraceTimes, LeavesOutWhatRunsBackwards) {
   keeper.Add({30, 110});
   ASSERT_EQ(times.size(), 2u);
   EXPECT_EQ(times[1], (TraceTime{30, 110}));
+}
+
+TEST(TraceTimes, BoundsAByteByTheStampsOfItsOwnCpu) {
+  const TimeSpan piece{100, 900};
+  const std::vector<TraceTime> times{{10, 200, 0}, {20, 300, 1}, {30, 400, 1}, {40, 500, 0}};
+  EXPECT_EQ(TimeOfOffset(piece, times, 25, 0), (TimeSpan{200, 500}));
+  EXPECT_EQ(TimeOfOffset(piece, times, 25, 1), (TimeSpan{300, 400}));
+  EXPECT_EQ(TimeOfOffset(piece, times, 15, 1), (TimeSpan{100, 300}));
+  EXPECT_EQ(TimeOfOffset(piece, times, 35, 1), (TimeSpan{400, 900}));
+  EXPECT_EQ(TimeOfOffset(piece, times, 25, -1), piece);
+}
+
+// What the tracer kept back may be older than a stamp before it.
+TEST(TraceTimes, BoundsABranchByWhatSurelyCameBefore) {
+  const std::vector<TraceTime> times{{10, 200}, {20, 300}, {30, 400}};
+  TraceBranch branch;
+  branch.offset = 25;
+  branch.after = 20;
+  EXPECT_EQ(TimeOfBranch({100, 900}, times, branch), (TimeSpan{200, 400}));
+  branch.after = 21;
+  EXPECT_EQ(TimeOfBranch({100, 900}, times, branch), (TimeSpan{300, 400}));
+  branch.after = 0;
+  EXPECT_EQ(TimeOfBranch({100, 900}, times, branch), (TimeSpan{100, 400}));
+}
+
+TEST(TraceTimes, OrdersMomentsOfSeveralTraces) {
+  std::vector<TraceMoment> moments{
+      {0, {10, 20}}, {0, {50, 60}}, {1, {30, 40}}, {1, {55, 70}}, {2, {80, 90}}};
+  const std::vector<size_t> order = OrderMoments(&moments);
+  EXPECT_EQ(order, (std::vector<size_t>{0, 2, 1, 3, 4}));
+  std::vector<bool> certain;
+  for (const TraceMoment& moment : moments) certain.push_back(moment.certain);
+  EXPECT_EQ(certain, (std::vector<bool>{true, true, false, false, true}));
+}
+
+TEST(TraceTimes, IsNotCertainWhereIntervalsTouchOrOneHoldsTheOther) {
+  std::vector<TraceMoment> moments{
+      {0, {10, 20}}, {1, {20, 30}}, {0, {40, 90}}, {1, {50, 60}}, {2, {70, 80}}};
+  OrderMoments(&moments);
+  for (const TraceMoment& moment : moments) EXPECT_FALSE(moment.certain) << moment.within.from;
+  std::vector<TraceMoment> alone{{7, {10, 20}}, {7, {10, 20}}};
+  OrderMoments(&alone);
+  for (const TraceMoment& moment : alone) EXPECT_TRUE(moment.certain);
+}
+
+TEST(TraceTimes, NarrowsMomentsByTheOrderWithinTheirTrace) {
+  std::vector<TraceMoment> moments{
+      {0, {0, 100}}, {0, {10, 20}}, {0, {0, 100}}, {0, {30, 40}}, {0, {0, 35}}};
+  EXPECT_EQ(OrderMoments(&moments), (std::vector<size_t>{0, 1, 2, 3, 4}));
+  const TimeSpan expected[] = {{0, 20}, {10, 20}, {10, 35}, {30, 35}, {30, 35}};
+  for (size_t i = 0; i < 5; ++i) EXPECT_EQ(moments[i].within, expected[i]) << i;
+  EXPECT_TRUE(OrderMoments(std::make_unique<std::vector<TraceMoment>>().get()).empty());
 }
 
 }  // namespace

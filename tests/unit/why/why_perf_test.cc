@@ -5,13 +5,19 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <stdlib.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "fakes/etm_bytes.h"
 #include "fakes/fake_clock.h"
 #include "fakes/fake_file_system.h"
 #include "fakes/perf_story.h"
+#include "fakes/pt_bytes.h"
+#include "fakes/small_elf.h"
 #include "perf/perf_file.h"
 #include "perf/recorded_rings.h"
 
@@ -34,6 +40,7 @@ class WhyPerfTest : public ::testing::Test {
     options.path = "perf.data";
     options.json = json;
     options.window = window_;
+    options.branches = branches_;
     auto report = AskWhyPerf(files_, clock_, options);
     EXPECT_TRUE(report.ok()) << report.status().message();
     return report.value_or({});
@@ -73,6 +80,7 @@ class WhyPerfTest : public ::testing::Test {
   FakeClock clock_;
   FakeFileSystem files_;
   PerfStory story_;
+  size_t branches_ = 0;
   std::optional<Window> window_;  // of the manifest beside the file
 };
 
@@ -673,6 +681,129 @@ TEST_F(WhyPerfTest, KnowsAPerfDataByItsBegin) {
   EXPECT_FALSE(IsPerfData(files_, "short"));
   EXPECT_FALSE(IsPerfData(files_, "none"));
 }
+
+// CPUs that trace, each a span of one run with a time stamp before it and one behind it.
+class TracedCpusTest : public WhyPerfTest {
+ protected:
+  void Trace(int cpu, TimeNs from, TimeNs to, uint64_t first, uint64_t second) {
+    EtmBytes trace;
+    trace.Sync().Time(first).On().Enter(kA64Base).Atoms("EE").Time(second);
+    const std::string bytes = Framed(static_cast<uint8_t>(0x10 + 2 * cpu), trace.bytes);
+    story_.TraceStart(from, cpu, 7);
+    story_.Aux(to, cpu, 7, 0, bytes.size());
+    story_.image.records.push_back(
+        PerfRecordOf(kPerfAuxtrace, PerfWord(bytes.size()) + PerfWord(0) + PerfWord(0) +
+                                        PerfBytes(static_cast<uint32_t>(cpu), 7, cpu, 0u)) +
+        bytes);
+  }
+  // The program that runs: with the recorded build id.
+  void MapProgram() {
+    SmallElf elf;
+    elf.build_id = std::string(20, 'b');
+    elf.segments = {
+        {kA64Base, std::string(reinterpret_cast<const char*>(kA64Code), sizeof kA64Code)}};
+    elf.functions = {{"main", kA64Base}, {"leaf", kA64Base + 0x18}};
+    program_ = testing::TempDir() + "timed-program-XXXXXX";
+    const int opened = mkstemp(program_.data());
+    ASSERT_GE(opened, 0);
+    close(opened);
+    const std::string file = elf.File();
+    std::ofstream(program_, std::ios::binary) << file;
+    story_.image.records.push_back(PerfRecordOf(
+        PERF_RECORD_MMAP2,
+        PerfIds(7, 7) + PerfWord(kA64Base) + PerfWord(sizeof kA64Code) +
+            PerfWord(file.find(elf.segments[0].second)) +
+            PerfBytes(uint8_t{20}, uint8_t{0}, uint16_t{0}) + std::string(20, 'b') +
+            PerfBytes(uint32_t{5}, uint32_t{2}) + PerfText(program_) + std::string(32, '\0'),
+        PERF_RECORD_MISC_MMAP_BUILD_ID));
+  }
+  // 10 ns a count, from 1 s on.
+  void ConvertTimes(bool holds = true) {
+    story_.image.records.push_back(PerfRecordOf(
+        kPerfTimeConversion, PerfWord(0) + PerfWord(10) + PerfWord(kSecond) + PerfWord(0) +
+                                 PerfWord(0) + PerfBytes(uint8_t{holds}, uint8_t{0}) +
+                                 std::string(6, '\0')));
+  }
+  void TearDown() override { unlink(program_.c_str()); }
+
+  std::string program_;
+};
+
+TEST_F(TracedCpusTest, ListsBranchesOfAllCpusInOneOrderWithTheirTimes) {
+  branches_ = 10;
+  story_.image.records.push_back(PerfRecordOf(kPerfAuxtraceInfo, EtmV4InfoWithTimes(2)));
+  ConvertTimes();
+  MapProgram();
+  Trace(0, kSecond, kSecond + 900, 50, 60);  // 1 s + 500 ns to 600 ns
+  Trace(1, kSecond, kSecond + 900, 20, 30);
+  const auto branches = Objects("branch");
+  ASSERT_EQ(branches.size(), 6u);
+  for (size_t i = 0; i < branches.size(); ++i) {
+    const TimeNs from = kSecond + (i < 3 ? 200 : 500);
+    EXPECT_EQ(branches[i]["cpu"], i < 3 ? 1 : 0) << i;
+    EXPECT_EQ(branches[i]["between_ns"], nlohmann::json({from, from + 100})) << i;
+    EXPECT_EQ(branches[i]["order_known"], true) << i;
+  }
+  EXPECT_THAT(Ask().text, AllOf(HasSubstr("the last 6 branches, the newest last, and between"),
+                                Not(HasSubstr("~")), Not(HasSubstr("not converted"))));
+}
+
+TEST_F(TracedCpusTest, SaysWhichBranchesMayHaveComeInAnotherOrder) {
+  branches_ = 10;
+  story_.image.records.push_back(PerfRecordOf(kPerfAuxtraceInfo, EtmV4InfoWithTimes(2)));
+  ConvertTimes();
+  MapProgram();
+  Trace(0, kSecond, kSecond + 900, 20, 60);
+  Trace(1, kSecond, kSecond + 900, 50, 70);
+  for (const auto& branch : Objects("branch")) EXPECT_EQ(branch["order_known"], false);
+  EXPECT_THAT(Ask().text, HasSubstr("\n~ CPU 1 "));
+}
+
+TEST_F(TracedCpusTest, SaysWhyTimeStampsHaveNoTimes) {
+  const auto says = [&](const std::string& why) {
+    EXPECT_EQ(Objects("note").at(0)["text"], "time stamps of the traces are not converted: " + why);
+  };
+  story_.image.records.push_back(PerfRecordOf(kPerfAuxtraceInfo, EtmV4InfoWithTimes(1)));
+  Trace(0, kSecond, kSecond + 900, 20, 60);
+  says("the file does not say how its time follows the counter");
+  ConvertTimes(false);
+  says("the file does not say how its time follows the counter");
+  ConvertTimes();
+  EXPECT_THAT(Ask().text, Not(HasSubstr("not converted")));
+  story_.image.records[0] = PerfRecordOf(kPerfAuxtraceInfo, EtmV4InfoWithTimes(1, 2));
+  says("the file does not say that they count as the CPU's virtual counter does");
+  story_.image.events[0].attr.use_clockid = 1;
+  says("the records have another clock than the kernel's own");
+}
+
+#ifdef HANGSCOPE_HAS_LIBIPT
+
+// The tracer sends a PSB after some bytes, not where an AUX record begins.
+TEST_F(WhyPerfTest, ReadsAnIntelPtStreamAcrossItsAuxRecords) {
+  PtBytes trace;
+  trace.Sync(1000).Run().Run().Run();
+  story_.image.records.push_back(PerfRecordOf(kPerfAuxtraceInfo, PtInfo()));
+  story_.TraceStart(kSecond, 0, 7);
+  const uint64_t third = trace.size() / 3;
+  story_.Aux(kSecond + 10, 0, 7, 0, third);
+  story_.Aux(kSecond + 20, 0, 8, third, third);
+  story_.Aux(kSecond + 30, 0, 7, 2 * third, trace.size() - 2 * third);
+  story_.Auxtrace(0, 0, 0);
+  story_.image.records.back() =
+      PerfRecordOf(kPerfAuxtrace,
+                   PerfWord(trace.size()) + PerfWord(0) + PerfWord(0) + PerfBytes(0u, 7, 0, 0u)) +
+      trace.bytes();
+  uint64_t packets = 0, atoms = 0;
+  for (const auto& span : Objects("trace_span")) {
+    EXPECT_THAT(span["discontinuities"].dump(), Not(HasSubstr("before the first")));
+    packets += span["packets"].get<uint64_t>();
+    atoms += span["atoms"].get<uint64_t>();
+  }
+  EXPECT_EQ(packets, 4u + 3 * 5);
+  EXPECT_EQ(atoms, 3 * 4u);
+}
+
+#endif
 
 }  // namespace
 }  // namespace hangscope

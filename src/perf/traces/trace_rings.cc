@@ -1,4 +1,4 @@
-#include "perf/trace_rings.h"
+#include "perf/traces/trace_rings.h"
 
 #include <algorithm>
 
@@ -109,8 +109,10 @@ void TraceRingsReader::MakeRing(int64_t key) {
   uint64_t end = 0;
   for (PerfAuxPiece piece : pieces_[key]) {
     const uint64_t bytes = file_.aux()[piece.trace].bytes;
+    const uint64_t restarts_before = restarts;
     piece.begin_offset = offsets.Begin(piece.begin_offset, bytes, &restarts);
     piece.end_offset = piece.begin_offset + bytes;
+    piece.restarted = restarts > restarts_before;
     const uint64_t again = std::min(end, piece.end_offset);
     if (again > piece.begin_offset) ring.bytes_twice += again - piece.begin_offset;
     end = std::max(end, piece.end_offset);
@@ -143,6 +145,7 @@ void TraceRingsReader::MakeSpans(const std::vector<Reported>& told,
     const uint64_t restarts = ring->restarts;
     span.begin_offset = offsets.Begin(one.aux.offset, one.aux.bytes, &ring->restarts);
     span.end_offset = span.begin_offset + one.aux.bytes;
+    span.restarted = ring->restarts > restarts;
     // Intel PT tells all of an area that overwrites itself, however little of it is new.
     if ((one.aux.flags & PERF_AUX_FLAG_OVERWRITE) != 0 && restarts == ring->restarts) {
       span.begin_offset = std::clamp(end, span.begin_offset, span.end_offset);
@@ -177,9 +180,11 @@ void TraceRingsReader::MakeSpansOfPieces(PerfAuxRing* ring) const {
     PerfAuxSpan span;
     span.begin_offset = std::max(end, piece.begin_offset);
     span.end_offset = piece.end_offset;
+    span.restarted = piece.restarted;
     if (span.begin_offset >= span.end_offset) continue;
     const TimeNs seen = std::max<TimeNs>(piece.seen, 0);
     span.time = {seen, seen};
+    span.end_known = false;
     span.flags = PERF_AUX_FLAG_OVERWRITE;
     span.tid = trace.tid > 0 ? trace.tid : -1;
     end = span.end_offset;

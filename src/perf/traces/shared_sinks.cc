@@ -1,4 +1,4 @@
-#include "perf/shared_sinks.h"
+#include "perf/traces/shared_sinks.h"
 
 #include <algorithm>
 #include <map>

@@ -1,4 +1,4 @@
-#include "perf/trace_ids.h"
+#include "perf/traces/trace_ids.h"
 
 #include <algorithm>
 #include <set>

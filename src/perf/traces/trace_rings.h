@@ -15,7 +15,7 @@
 
 namespace hangscope {
 
-// What one CPU has in a span of a sink that several write into (perf/shared_sinks.h).
+// What one CPU has in a span of a sink that several write into (perf/traces/shared_sinks.h).
 struct PerfTraceShare {
   int cpu = -1;          // -1: no CPU has the id, or no frame said which it was
   uint8_t trace_id = 0;  // 0: not known
@@ -30,12 +30,14 @@ struct PerfAuxSpan {
   uint64_t end_offset = 0;
   TimeSpan time;
   bool begin_known = false;  // else it began at some time before, and nothing says when
+  bool end_known = true;     // else it may have gone on until some time later
   uint64_t flags = 0;        // PERF_AUX_FLAG_*
   int pid = -1;
   int tid = -1;
   uint64_t held_bytes = 0;             // in the file
   std::vector<PerfTraceShare> shares;  // by CPU; empty: all of it is the ring's CPU's
   bool sink_overwritten = false;       // only the newest of what was written into its sink
+  bool restarted = false;              // the ring's offsets began anew here
 };
 
 // Bytes of a ring that the file has: an AUXTRACE.
@@ -44,6 +46,7 @@ struct PerfAuxPiece {
   uint64_t begin_offset = 0;  // with restarts undone
   uint64_t end_offset = 0;
   TimeNs seen = -1;  // the newest time before it in the file; -1: none
+  bool restarted = false;
 };
 
 struct PerfAuxRing {

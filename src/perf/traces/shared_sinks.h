@@ -4,7 +4,7 @@
 //   file     AUXTRACE: a piece of the area of the CPU that stopped last, the carrier   PerfAuxPiece
 //   span     PERF_RECORD_AUX: what one drain of the sink put there                      PerfAuxSpan
 //   frames   16 bytes that say whose each byte is, by a trace id         hwtrace/coresight_frames.h
-//   share    the bytes of one id in a span; its CPU by perf/trace_ids.h              PerfTraceShare
+//   share    the bytes of one id in a span; its CPU by perf/traces/trace_ids.h              PerfTraceShare
 //   ring     of the CPU: its shares of all drains, whoever carried them       window/sink_drains.h
 //   window   over these rings                                                 window/find_window.h
 //
@@ -19,8 +19,8 @@
 #include <string>
 #include <vector>
 
-#include "perf/trace_ids.h"
-#include "perf/trace_rings.h"
+#include "perf/traces/trace_ids.h"
+#include "perf/traces/trace_rings.h"
 #include "window/sink_drains.h"
 
 namespace hangscope {
