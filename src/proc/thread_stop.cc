@@ -12,49 +12,23 @@
 #include <algorithm>
 #include <array>
 #include <csignal>
+#include <cstring>
 
 #include "proc/terminal_stops.h"
 
 namespace hangscope {
 namespace {
 
+#if defined(__aarch64__)
+// This kernel decides about going on before it stops a thread, so nothing can be changed any more.
+void LetCallGoOn(int) {}
+#else
 // What the kernel leaves in the result's register of a call that it will restart (linux/errno.h).
 constexpr int64_t kRestartFirst = -516;
 constexpr int64_t kRestartLast = -512;
 
 bool IsRestart(int64_t result) {
   return result >= kRestartFirst && result <= kRestartLast && result != -515;
-}
-
-#if defined(__aarch64__)
-using RawRegisters = user_regs_struct;
-ThreadRegisters ByDwarf(const RawRegisters& raw) {
-  ThreadRegisters registers;
-  for (size_t i = 0; i < 31; ++i) registers.values[i] = raw.regs[i];
-  registers.values[ThreadRegisters::kStackPointer] = raw.sp;
-  registers.pc = raw.pc;
-  return registers;
-}
-// x0 has the result, and x8 still the number.
-int InterruptedCall(const RawRegisters& raw) {
-  return IsRestart(static_cast<int64_t>(raw.regs[0])) ? static_cast<int>(raw.regs[8]) : -1;
-}
-
-// This kernel decides about going on before it stops a thread, so nothing can be changed any more.
-void LetCallGoOn(int) {}
-#else
-using RawRegisters = user_regs_struct;
-ThreadRegisters ByDwarf(const RawRegisters& raw) {
-  ThreadRegisters registers;
-  const std::array<uint64_t, 16> values = {raw.rax, raw.rdx, raw.rcx, raw.rbx, raw.rsi, raw.rdi,
-                                           raw.rbp, raw.rsp, raw.r8,  raw.r9,  raw.r10, raw.r11,
-                                           raw.r12, raw.r13, raw.r14, raw.r15};
-  std::copy(values.begin(), values.end(), registers.values.begin());
-  registers.pc = raw.rip;
-  return registers;
-}
-int InterruptedCall(const RawRegisters& raw) {
-  return IsRestart(static_cast<int64_t>(raw.rax)) ? static_cast<int>(raw.orig_rax) : -1;
 }
 
 // Of the calls that end with EINTR whatever interrupted them, those that have done nothing yet
@@ -86,7 +60,7 @@ bool MayBeMadeAgain(int64_t number) {
 // signal runs; then EINTR. So the program sees what it would have seen; a timeout begins anew.
 void LetCallGoOn(int tid) {
   constexpr int64_t kGoOnWithoutHandler = -514;  // -ERESTARTNOHAND
-  RawRegisters raw = {};
+  user_regs_struct raw = {};
   iovec part = {&raw, sizeof raw};
   if (ptrace(PTRACE_GETREGSET, tid, NT_PRSTATUS, &part) != 0 || part.iov_len != sizeof raw) return;
   if (static_cast<int64_t>(raw.rax) != -EINTR ||
@@ -104,6 +78,36 @@ std::string WhyNotStopped(int tid, int error) {
 }
 
 }  // namespace
+
+#if defined(__aarch64__)
+StoppedRegisters UnderstandRegisters(const user_regs_struct& raw, const ReadMemory& read) {
+  constexpr uint32_t kSupervisorCall = 0xd4000001;  // svc #0
+  StoppedRegisters stopped;
+  for (size_t i = 0; i < 31; ++i) stopped.registers.values[i] = raw.regs[i];
+  stopped.registers.values[ThreadRegisters::kStackPointer] = raw.sp;
+  stopped.registers.pc = raw.pc;
+  // This kernel takes the thread back to the instruction before it stops it, with its first
+  // argument in x0 again, and x8 has the number.
+  uint32_t code = 0;
+  if (read(raw.pc, &code, sizeof code) && code == kSupervisorCall) {
+    stopped.interrupted_call = static_cast<int>(raw.regs[8]);
+    stopped.registers.pc += sizeof code;
+  }
+  return stopped;
+}
+#else
+StoppedRegisters UnderstandRegisters(const user_regs_struct& raw, const ReadMemory&) {
+  StoppedRegisters stopped;
+  const std::array<uint64_t, 16> values = {raw.rax, raw.rdx, raw.rcx, raw.rbx, raw.rsi, raw.rdi,
+                                           raw.rbp, raw.rsp, raw.r8,  raw.r9,  raw.r10, raw.r11,
+                                           raw.r12, raw.r13, raw.r14, raw.r15};
+  std::copy(values.begin(), values.end(), stopped.registers.values.begin());
+  stopped.registers.pc = raw.rip;
+  if (IsRestart(static_cast<int64_t>(raw.rax)))
+    stopped.interrupted_call = static_cast<int>(raw.orig_rax);
+  return stopped;
+}
+#endif
 
 SuspensionPutOff::SuspensionPutOff() {
   const sigset_t stops = TerminalStops();
@@ -178,14 +182,22 @@ ThreadStop::~ThreadStop() {
 }
 
 Result<ThreadRegisters> ThreadStop::Registers() const {
-  RawRegisters raw = {};
+  user_regs_struct raw = {};
   iovec part = {&raw, sizeof raw};
   if (ptrace(PTRACE_GETREGSET, tid_, NT_PRSTATUS, &part) != 0)
     return Status::Io(WhyNotStopped(tid_, errno));
   if (part.iov_len != sizeof raw)
     return Status::Io(fmt::format("thread {} belongs to a 32-bit program", tid_));
-  interrupted_call_ = InterruptedCall(raw);
-  return ByDwarf(raw);
+  const StoppedRegisters stopped =
+      UnderstandRegisters(raw, [this](uint64_t address, void* to, size_t bytes) {
+        errno = 0;
+        const long word = ptrace(PTRACE_PEEKTEXT, tid_, address, nullptr);
+        if (errno != 0 || bytes > sizeof word) return false;
+        std::memcpy(to, &word, bytes);
+        return true;
+      });
+  interrupted_call_ = stopped.interrupted_call;
+  return stopped.registers;
 }
 
 bool StopIsHarmlessIn(int number) {

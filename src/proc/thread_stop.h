@@ -4,6 +4,7 @@
 #define HANGSCOPE_PROC_THREAD_STOP_H
 
 #include <signal.h>
+#include <sys/user.h>
 
 #include <memory>
 
@@ -32,6 +33,15 @@ class SuspensionPutOff {
  private:
   sigset_t before_;
 };
+
+struct StoppedRegisters {
+  ThreadRegisters registers;
+  // The system call that the kernel will go on with once the thread goes on; -1: none. The pc is
+  // behind it, as /proc/PID/syscall tells it of a thread that nobody has stopped.
+  int interrupted_call = -1;
+};
+// Of what ptrace gives. `read` reads the thread's code.
+StoppedRegisters UnderstandRegisters(const user_regs_struct& raw, const ReadMemory& read);
 
 class ThreadStop {
  public:

@@ -312,17 +312,41 @@ TEST(SystemCalls, TakeHugeAndUnreadableArgumentsAsTheyAre) {
   EXPECT_TRUE(poll.files_cut);
 }
 
-#if defined(__x86_64__)
 TEST(SystemCalls, AreStillWhatTheyWereAfterAnInterruption) {
   WrittenMemory memory;
+#if defined(__x86_64__)
   const uint8_t code[7] = {0xb8, 7, 0, 0, 0, 0x0f, 0x05};  // mov $7, %eax; syscall
+  const int asked = SYS_poll;
+#else
+  const uint32_t code[2] = {0xd2800008 | 73 << 5, 0xd4000001};  // mov x8, #73; svc #0
+  const int asked = SYS_ppoll;
+#endif
   memory.Put(0x400000, code);
-  EXPECT_EQ(SystemCallAskedFor(SYS_restart_syscall, 0x400007, memory.reader()), SYS_poll);
-  EXPECT_EQ(SystemCallAskedFor(SYS_futex, 0x400007, memory.reader()), SYS_futex);
-  EXPECT_EQ(SystemCallAskedFor(SYS_restart_syscall, 0x400006, memory.reader()),
+  const uint64_t behind = 0x400000 + sizeof code;
+  EXPECT_EQ(SystemCallAskedFor(SYS_restart_syscall, behind, memory.reader()), asked);
+  EXPECT_EQ(SystemCallAskedFor(SYS_futex, behind, memory.reader()), SYS_futex);
+  EXPECT_EQ(SystemCallAskedFor(SYS_restart_syscall, behind - 1, memory.reader()),
             SYS_restart_syscall);
 }
+
+// The table is made of the header's names, which belong to the machine it was compiled for.
+TEST(SystemCalls, HaveTheNumbersOfThisMachine) {
+#if defined(__x86_64__)
+  const std::map<int, std::string> expected = {
+      {0, "read"},         {1, "write"},      {3, "close"},
+      {7, "poll"},         {35, "nanosleep"}, {56, "clone"},
+      {61, "wait4"},       {202, "futex"},    {230, "clock_nanosleep"},
+      {232, "epoll_wait"}, {257, "openat"},   {281, "epoll_pwait"}};
+#else
+  const std::map<int, std::string> expected = {
+      {63, "read"},        {64, "write"},      {57, "close"},
+      {73, "ppoll"},       {101, "nanosleep"}, {220, "clone"},
+      {260, "wait4"},      {98, "futex"},      {115, "clock_nanosleep"},
+      {22, "epoll_pwait"}, {56, "openat"},     {72, "pselect6"}};
 #endif
+  for (const auto& [number, name] : expected) EXPECT_EQ(SystemCallName(number), name) << number;
+  EXPECT_EQ(SystemCallName(449), "futex_waitv");  // the same everywhere
+}
 
 struct WrittenMutex {
   uint32_t lock = 2;
