@@ -76,9 +76,10 @@ HANGSCOPE_INLINE void hangscope_freertos_goes_on(void) {
 HANGSCOPE_INLINE int hangscope_freertos_is_mutex(uint32_t type) { return type == 1 || type == 4; }
 HANGSCOPE_INLINE int hangscope_freertos_is_semaphore(uint32_t type) { return type == 2 || type == 3; }
 
-/* `count`: afterwards. */
-HANGSCOPE_INLINE void hangscope_freertos_sent(uint32_t type, uint32_t queue, uint32_t count) {
+/* `count`: afterwards. `holder`: of a mutex; a new one is given, too, and nobody had it. */
+HANGSCOPE_INLINE void hangscope_freertos_sent(uint32_t type, uint32_t queue, uint32_t count, const void* holder) {
   if (hangscope_freertos_is_mutex(type)) {
+    if (holder == 0) return;
     hangscope_mutex_unlock(queue);
     hangscope_holder_is(queue, HANGSCOPE_NO_TASK); /* until one of those who wait runs and takes it */
   } else if (hangscope_freertos_is_semaphore(type)) {
@@ -170,7 +171,8 @@ HANGSCOPE_INLINE void hangscope_freertos_received(uint32_t type, uint32_t queue,
 
 /* queue.c: called before the count changes. */
 #define traceQUEUE_SEND(queue)                                                                 \
-  hangscope_freertos_sent((queue)->ucQueueType, HANGSCOPE_FREERTOS_ADDRESS(queue), (uint32_t)(queue)->uxMessagesWaiting + 1)
+  hangscope_freertos_sent((queue)->ucQueueType, HANGSCOPE_FREERTOS_ADDRESS(queue), (uint32_t)(queue)->uxMessagesWaiting + 1, \
+                          (queue)->u.xSemaphore.xMutexHolder)
 #define traceQUEUE_SEND_FROM_ISR(queue) traceQUEUE_SEND(queue)
 #define traceQUEUE_RECEIVE(queue)                                                              \
   hangscope_freertos_received((queue)->ucQueueType, HANGSCOPE_FREERTOS_ADDRESS(queue), (uint32_t)(queue)->uxMessagesWaiting - 1)
@@ -180,6 +182,8 @@ HANGSCOPE_INLINE void hangscope_freertos_received(uint32_t type, uint32_t queue,
 #define traceBLOCKING_ON_QUEUE_RECEIVE(queue)                                                  \
   do {                                                                                         \
     if (hangscope_freertos_is_mutex((queue)->ucQueueType)) {                                   \
+      hangscope_mutex_lock(HANGSCOPE_FREERTOS_ADDRESS(queue),                                  \
+                           HANGSCOPE_FREERTOS_HOLDER((queue)->u.xSemaphore.xMutexHolder));     \
       hangscope_freertos_waits(HANGSCOPE_RESOURCE_EXCLUSIVE, HANGSCOPE_FREERTOS_ADDRESS(queue), \
                                HANGSCOPE_FREERTOS_HOLDER((queue)->u.xSemaphore.xMutexHolder)); \
     } else {                                                                                   \

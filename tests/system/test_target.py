@@ -395,7 +395,7 @@ class Porting(Target):
             ("task_delay", 9, 0), ("task_suspend", 1, 0), ("task_resume", 1, 0), ("task_resume", 1, 0),
             ("mutex_lock", mutex, 2), ("mutex_unlock", mutex, 0), ("semaphore_post", semaphore, 1),
             ("semaphore_wait", semaphore, 0), ("queue_send", queue, 1), ("queue_receive", queue, 0), ("task_destroy", 1, 0),
-            ("task_create", 1, 5), ("task_create", 3, 7), ("task_switch", 2, 3), ("mutex_lock", mutex, 3)])
+            ("task_create", 1, 5), ("mutex_lock", mutex, 1), ("task_create", 3, 7), ("task_switch", 2, 3), ("mutex_lock", mutex, 3)])
         # Wait records: one was destroyed and made again, two waits for the mutex that one had and three has.
         one, two, *rest = self.scope().tasks()
         self.assertEqual((one.task, one.state), (1, 1))

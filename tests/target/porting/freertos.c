@@ -205,6 +205,7 @@ void hart_main(unsigned hart) {
   }
   traceTASK_CREATE(&one);
   traceTASK_CREATE(&two);
+  traceQUEUE_SEND(&mutex); /* it is made */
   traceQUEUE_REGISTRY_ADD(&mutex, "antenna");
   switch_to(&one);
   vTaskDelay(7);
@@ -218,8 +219,8 @@ void hart_main(unsigned hart) {
   traceTASK_RESUME(&one);
   traceTASK_RESUME_FROM_ISR(&one);
   traceTASK_INCREMENT_TICK(xTickCount);
-  traceQUEUE_RECEIVE(&mutex);
-  traceQUEUE_SEND(&mutex);
+  take(&mutex);
+  give(&mutex, 0);
   traceQUEUE_SEND(&semaphore);
   semaphore.uxMessagesWaiting = 1;
   traceQUEUE_RECEIVE_FROM_ISR(&semaphore);
