@@ -15,6 +15,7 @@
 #include "cost_limits.h"
 #include "export/trace_export.h"
 #include "options.h"
+#include "piped_input.h"
 
 namespace hangscope::cli {
 namespace {
@@ -24,7 +25,8 @@ constexpr char kExportHelp[] =
 
 Writes what was recorded, of all cores and CPUs in the order of time, for other programs.
 FORMAT is chrome, ctf, jsonl, perfetto or text. What can be exported: a snapshot, whatever hangscope show takes
-(a scope file, pid:N, core:FILE, gdb:HOST:PORT, exec:COMMAND), a perf.data.
+(a scope file, pid:N, core:FILE, gdb:HOST:PORT, exec:COMMAND), a perf.data,
+- for one that comes through a pipe.
 
   --to, -t FORMAT       see above
   -o PATH               where to [-, standard output]
@@ -184,6 +186,8 @@ int Export(ExportWords& words) {
   if (Status status = Resolve(&words); !status.ok()) return Fail(status);
   if (Status status = CheckTraceExport(PosixFileSystem(), words.options); !status.ok())
     return Fail(status);
+  PipedInput input;
+  if (Status status = input.Read(words.request.source.target); !status.ok()) return Fail(status);
   struct sigaction action {};
   action.sa_handler = [](int) { export_interrupted = 1; };
   action.sa_flags = static_cast<int>(SA_RESETHAND);  // the second ends it at once
@@ -196,7 +200,7 @@ int Export(ExportWords& words) {
     return export_interrupted == 0;
   };
   bar->Begin("looking through it");
-  auto source = OpenTraceSource(PosixFileSystem(), clock, words.request);
+  auto source = OpenTraceSource(input.files(), clock, words.request);
   if (!source.ok() && export_interrupted != 0) return kExitInterrupted;
   bar->Begin("writing");
   if (!source.ok()) return Fail(source.status());

@@ -7,6 +7,7 @@
 #include "commands.h"
 #include "cost_limits.h"
 #include "options.h"
+#include "piped_input.h"
 #include "report/read_report.h"
 #include "report/report_data.h"
 #include "report/report_divergence.h"
@@ -22,8 +23,8 @@ constexpr char kReportHelp[] =
 
 One page about a hang: the verdict, who waits for whom, what happened when, faults, threads,
 the last lines. It is one HTML file that needs no network. SNAPSHOT is a snapshot's folder;
-or, as for hangscope why, a scope's file, a core dump, a perf.data. Without it, the newest
-snapshot that hangscope run took without --prefix.
+or, as for hangscope why, a scope's file, a core dump, a perf.data, - for one that comes
+through a pipe. Without it, the newest snapshot that hangscope run took without --prefix.
 
   -o FILE               where the page goes [SNAPSHOT/report.html, of others NAME.report.html];
                         - is standard output
@@ -55,6 +56,7 @@ Result<size_t> ParseEvents(const std::string& text) {
 // Of a snapshot into its folder, of anything else beside where one stands.
 std::string DefaultOutput(const std::string& target, bool against) {
   const std::string ending = against ? ".against.html" : ".html";
+  if (target == "-") return "stdin.report" + ending;
   if (KindOf(PosixFileSystem(), target) == RecordingKind::kSnapshot)
     return target + "/report" + ending;
   const std::string path =
@@ -98,8 +100,10 @@ int ReportCommand(const std::vector<std::string>& words) {
     PrintNote(fmt::format("'{}' is there already; --force writes it anew", output));
     return Succeed(output + "\n");
   }
+  PipedInput input;
+  if (Status status = input.Read(options.source.target); !status.ok()) return Fail(status);
   SystemClock clock;
-  auto report = ReadReport(PosixFileSystem(), clock, options);
+  auto report = ReadReport(input.files(), clock, options);
   if (!report.ok()) return Fail(report.status());
   if (given.data) return Succeed(ReportDataJson(*report) + "\n");
   if (output == "-") return Succeed(ReportPage(ReportDataJson(*report)));

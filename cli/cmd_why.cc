@@ -12,6 +12,7 @@
 #include "commands.h"
 #include "cost_limits.h"
 #include "options.h"
+#include "piped_input.h"
 #include "process/linux_inspector.h"
 #include "run/recording_places.h"
 #include "snapshot/recording_kind.h"
@@ -41,7 +42,8 @@ other TARGET records with hangscope/hangscope.h, and may be live or dead:
   gdb:HOST:PORT         a debug server, or gdb:PATH for its socket; it stops the target
                         for a moment, so this wants --intrusive
   exec:COMMAND          a helper that reaches the target's memory (docs/probes.md)
-  PERF.DATA             what perf recorded: who ran last, what it covers (docs/perf-data.md)
+  PERF.DATA             what perf recorded: who ran last, what it covers (docs/perf-data.md);
+                        - is standard input, of 'perf record -o - COMMAND | hangscope why -'
   FOLDER                with snapshot.ini: what a debugger took of a board (docs/instruction-traces.md)
 
   --device FILE         several memories as one target, instead of TARGET: FILE lists nodes,
@@ -77,10 +79,10 @@ void SetScreen(int fd, WhyProcessOptions* options) {
   if (known) options->lines = static_cast<size_t>(size.ws_row - 2);
 }
 
-Result<WhyReport> Ask(const WhyOptions& options, WhyProcessOptions process) {
+Result<WhyReport> Ask(FileSystem& files, const WhyOptions& options, WhyProcessOptions process) {
   SystemClock clock;
-  const TargetSpec spec = ParseTargetSpec(PosixFileSystem(), options.source.target);
-  if (spec.pid == 0) return AskWhy(PosixFileSystem(), clock, options);
+  const TargetSpec spec = ParseTargetSpec(files, options.source.target);
+  if (spec.pid == 0) return AskWhy(files, clock, options);
   auto inspector = OpenLinuxInspector(clock);
   if (!inspector.ok()) return inspector.status();
   process.pid = spec.pid;
@@ -95,18 +97,19 @@ Result<size_t> ParseBranches(const std::string& text) {
 }
 
 // Of a file, or a folder with files, that tell what they are.
-std::optional<Result<WhyReport>> AskRecording(const WhyOptions& options, WhyPerfOptions perf) {
+std::optional<Result<WhyReport>> AskRecording(FileSystem& files, const WhyOptions& options,
+                                              WhyPerfOptions perf) {
   SystemClock clock;
-  const TargetSpec spec = ParseTargetSpec(PosixFileSystem(), options.source.target);
+  const TargetSpec spec = ParseTargetSpec(files, options.source.target);
   perf.path = spec.kind == TargetSpec::Kind::kFile ? spec.name : options.source.target;
-  perf.window = WindowOf(PosixFileSystem(), perf.path);
-  const RecordingKind kind = KindOf(PosixFileSystem(), perf.path);
-  if (kind == RecordingKind::kPerfData) return AskWhyPerf(PosixFileSystem(), clock, perf);
+  perf.window = WindowOf(files, perf.path);
+  const RecordingKind kind = KindOf(files, perf.path);
+  if (kind == RecordingKind::kPerfData) return AskWhyPerf(files, clock, perf);
   if (kind == RecordingKind::kDebugger && perf.path == options.source.target)
-    return AskWhyDebugger(PosixFileSystem(), clock,
+    return AskWhyDebugger(files, clock,
                           {perf.path, options.source.elf, options.json, perf.branches});
   if (kind == RecordingKind::kSnapshot && perf.path == options.source.target)
-    return AskWhySnapshot(PosixFileSystem(), clock, options, perf);
+    return AskWhySnapshot(files, clock, options, perf);
   return std::nullopt;
 }
 
@@ -182,13 +185,16 @@ int WhyCommand(const std::vector<std::string>& words) {
     if (!look.ok()) return Fail(look.status());
     process.others.push_back(std::move(*look));
   }
+  PipedInput input;
+  if (Status status = input.Read(options.source.target); !status.ok()) return Fail(status);
   if (const char* home = getenv("HOME")) kernel.cache = std::string(home) + "/.debug";
   auto recorded = AskRecording(
-      options, {"", options.stall, options.json, binaries, *last_branches, std::nullopt, kernel});
-  options.source.target = SpecOfWord(PosixFileSystem(), options.source.target);
+      input.files(), options,
+      {"", options.stall, options.json, binaries, *last_branches, std::nullopt, kernel});
+  options.source.target = SpecOfWord(input.files(), options.source.target);
   process.stop = !no_stop;
   SetScreen(STDOUT_FILENO, &process);
-  auto report = recorded ? std::move(*recorded) : Ask(options, process);
+  auto report = recorded ? std::move(*recorded) : Ask(input.files(), options, process);
   return Report(report);
 }
 

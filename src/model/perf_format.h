@@ -58,6 +58,7 @@ enum PerfFeature : uint32_t {
   kPerfFeatureCommand = 11,
   kPerfFeatureEventDescription = 12,
   kPerfFeatureTracers = 16,  // PMU_MAPPINGS
+  kPerfFeatureTraces = 18,   // AUXTRACE
   kPerfFeatureDirectory = 24,
   kPerfFeatureCompressed = 27,
   // Ours: perf/recorded_rings.h. perf passes over those that it does not know; simpleperf's begin
@@ -96,6 +97,14 @@ enum PerfToolRecord : uint32_t {
   kPerfCompressed2 = 83,
   kPerfToolRecordsEnd = 84,
 };
+
+// Those of simpleperf: SIMPLE_PERF_RECORD_TYPE_START of its record.h. The upper half of the type is
+// that of the size.
+constexpr uint32_t kSimpleperfRecordsBegin = 32'768;
+constexpr uint32_t kSimpleperfRecordsEnd = 32'832;  // of those that there are, about 15
+constexpr bool IsSimpleperfRecord(uint32_t type) {
+  return (type & 0xffff) >= kSimpleperfRecordsBegin && (type & 0xffff) < kSimpleperfRecordsEnd;
+}
 
 // The body of a kPerfAuxtrace; the bytes of the trace follow.
 struct PerfAuxtraceBody {

@@ -50,7 +50,22 @@ PerfActivity::EventKind PerfActivity::KindOf(const PerfEvent& event) {
     kind.call = name.substr(kEnter.size());
   }
   if (name.starts_with(kLeave)) kind.kind = Kind::kLeaveNamed;
+  FindPlaces(&kind);
   return kind;
+}
+
+// Once, and not by their names in each record.
+void PerfActivity::FindPlaces(EventKind* kind) {
+  const TracepointFormat& format = *kind->format;
+  kind->from = format.PlaceOf("prev_pid");
+  kind->from_name = format.PlaceOf("prev_comm");
+  kind->from_state = format.PlaceOf("prev_state");
+  kind->to = format.PlaceOf("next_pid");
+  kind->to_name = format.PlaceOf("next_comm");
+  kind->woken = format.PlaceOf("pid");
+  kind->number = format.PlaceOf(kind->kind == Kind::kEnter ? "id" : "__syscall_nr");
+  for (size_t i = 0; i < kind->arguments.size(); ++i)
+    kind->arguments[i] = format.PlaceOf(fmt::format("args[{}]", i));
 }
 
 PerfActivity::PerfActivity(const std::vector<PerfEvent>& events)
@@ -67,9 +82,16 @@ PerfActivity::PerfActivity(const std::vector<PerfEvent>& events)
 }
 
 PerfThreadActivity* PerfActivity::Thread(int tid) {
+  if (tid <= 0) return nullptr;
+  PerfThreadActivity*& recent = recent_threads_[static_cast<size_t>(tid) % recent_threads_.size()];
+  if (recent == nullptr || recent->tid != tid) recent = FindThread(tid);
+  return recent;
+}
+
+// Null: there are too many.
+PerfThreadActivity* PerfActivity::FindThread(int tid) {
   const auto known = threads_.find(tid);
   if (known != threads_.end()) return &known->second;
-  if (tid <= 0) return nullptr;
   if (threads_.size() == kMostThreads) {
     ++left_out_;
     return nullptr;
@@ -123,19 +145,30 @@ void PerfHeldEvents::Add(TimeNs time, uint64_t of_bytes) {
   to = std::max(to, time);
 }
 
+// Null: there are too many.
+PerfCpuActivity* PerfActivity::Cpu(int number) {
+  const bool is_small = number >= 0 && static_cast<size_t>(number) < few_cpus_.size();
+  if (is_small && few_cpus_[static_cast<size_t>(number)] != nullptr)
+    return few_cpus_[static_cast<size_t>(number)];
+  if (cpus_.size() == kMostCpus && cpus_.count(number) == 0) return nullptr;
+  PerfCpuActivity& cpu = cpus_[number];
+  cpu.cpu = number;
+  if (is_small) few_cpus_[static_cast<size_t>(number)] = &cpu;
+  return &cpu;
+}
+
 // The CPU's and the thread's.
 void PerfActivity::AddTimes(const PerfRecord& record) {
   if (record.time < 0) return;
   first_ = first_ < 0 ? record.time : std::min(first_, record.time);
   last_ = std::max(last_, record.time);
-  if (cpus_.size() < kMostCpus || cpus_.count(record.cpu) != 0) {
-    PerfCpuActivity& cpu = cpus_[record.cpu];
-    cpu.cpu = record.cpu;
-    ++cpu.records;
-    if (IsInRing(record)) cpu.held.Add(record.time, record.body.size() + sizeof(perf_event_header));
-    cpu.first = cpu.first < 0 ? record.time : std::min(cpu.first, record.time);
-    if (record.time >= cpu.last) cpu.last_tid = record.tid;
-    cpu.last = std::max(cpu.last, record.time);
+  if (PerfCpuActivity* const cpu = Cpu(record.cpu)) {
+    ++cpu->records;
+    if (IsInRing(record))
+      cpu->held.Add(record.time, record.body.size() + sizeof(perf_event_header));
+    cpu->first = cpu->first < 0 ? record.time : std::min(cpu->first, record.time);
+    if (record.time >= cpu->last) cpu->last_tid = record.tid;
+    cpu->last = std::max(cpu->last, record.time);
   }
   PerfThreadActivity* thread = Thread(record.tid);
   if (thread == nullptr) return;
@@ -154,9 +187,9 @@ void PerfActivity::AddLoss(const PerfRecord& record, uint64_t lost) {
 }
 
 void PerfActivity::AddLoss(int number, TimeNs time, uint64_t lost) {
-  if (cpus_.size() == kMostCpus && cpus_.count(number) == 0) return;
-  PerfCpuActivity& cpu = cpus_[number];
-  cpu.cpu = number;
+  PerfCpuActivity* const known = Cpu(number);
+  if (known == nullptr) return;
+  PerfCpuActivity& cpu = *known;
   AddTo(&cpu.lost_records, lost);
   const TimeNs until = std::max(time, cpu.last);
   if (cpu.losses.size() < kMostLosses) {
@@ -233,21 +266,20 @@ void PerfActivity::Switch(int tid, const PerfRecord& record, bool out, int64_t s
   thread->preempted = preempted;
 }
 
-void PerfActivity::AddSchedSwitch(const PerfRecord& record, const TracepointFormat& format) {
+void PerfActivity::AddSchedSwitch(const PerfRecord& record, const EventKind& kind) {
   constexpr int64_t kReportMax = 0x100;  // TASK_REPORT_MAX: it was preempted
-  const auto from = format.Number(record.raw, "prev_pid");
-  const auto to = format.Number(record.raw, "next_pid");
-  const int64_t state = format.Number(record.raw, "prev_state").value_or(-1);
+  const auto from = kind.from.Number(record.raw);
+  const auto to = kind.to.Number(record.raw);
+  const int64_t state = kind.from_state.Number(record.raw).value_or(-1);
   if (from) {
     const bool preempted = state >= 0 && (state == 0 || (state & kReportMax) != 0);
     Switch(static_cast<int>(*from), record, true, state < 0 ? -1 : state & (kReportMax - 1),
            preempted);
-    Name(static_cast<int>(*from), record.pid, format.Text(record.raw, "prev_comm").value_or(""),
-         false);
+    Name(static_cast<int>(*from), record.pid, kind.from_name.Text(record.raw).value_or(""), false);
   }
   if (to) {
     Switch(static_cast<int>(*to), record, false, -1, false);
-    Name(static_cast<int>(*to), -1, format.Text(record.raw, "next_comm").value_or(""), false);
+    Name(static_cast<int>(*to), -1, kind.to_name.Text(record.raw).value_or(""), false);
   }
 }
 
@@ -256,11 +288,9 @@ void PerfActivity::AddEntered(const PerfRecord& record, const EventKind& kind) {
   if (thread == nullptr || !Take(&thread->entered, record)) return;
   thread->system_call_name = kind.call;
   thread->has_arguments = kind.kind == Kind::kEnter;
-  thread->system_call =
-      kind.format->Number(record.raw, kind.kind == Kind::kEnter ? "id" : "__syscall_nr")
-          .value_or(-1);
+  thread->system_call = kind.number.Number(record.raw).value_or(-1);
   for (size_t i = 0; i < thread->arguments.size() && thread->has_arguments; ++i) {
-    const auto argument = kind.format->Number(record.raw, fmt::format("args[{}]", i));
+    const auto argument = kind.arguments[i].Number(record.raw);
     if (!argument) thread->has_arguments = false;
     thread->arguments[i] = static_cast<uint64_t>(argument.value_or(0));
   }
@@ -282,7 +312,7 @@ void PerfActivity::AddSample(const PerfRecord& record) {
     case Kind::kOther:
       break;
     case Kind::kSwitch:
-      AddSchedSwitch(record, *kind.format);
+      AddSchedSwitch(record, kind);
       break;
     case Kind::kEnter:
     case Kind::kEnterNamed:
@@ -293,7 +323,7 @@ void PerfActivity::AddSample(const PerfRecord& record) {
       if (thread != nullptr) Take(&thread->left, record);
       break;
     case Kind::kWakeup: {
-      const auto tid = kind.format->Number(record.raw, "pid");
+      const auto tid = kind.woken.Number(record.raw);
       PerfThreadActivity* woken = tid ? Thread(static_cast<int>(*tid)) : nullptr;
       if (woken != nullptr) Take(&woken->woken, record);
       break;

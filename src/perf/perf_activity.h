@@ -145,10 +145,19 @@ class PerfActivity {
     Kind kind = Kind::kOther;
     std::string call;  // of kEnterNamed: "futex"
     std::optional<TracepointFormat> format;
+    // Where its records have what; of those that do not have it, nowhere.
+    using Place = TracepointFormat::Place;
+    Place from, from_name, from_state, to, to_name;  // of a switch
+    Place woken;
+    Place number;  // of a system call
+    std::array<Place, 6> arguments;
   };
   static EventKind KindOf(const PerfEvent& event);
 
+  static void FindPlaces(EventKind* kind);
   PerfThreadActivity* Thread(int tid);
+  PerfThreadActivity* FindThread(int tid);
+  PerfCpuActivity* Cpu(int number);
   bool IsOfOverwrittenRing(const PerfRecord& record) const;
   bool IsInRing(const PerfRecord& record) const;
   void AddTimes(const PerfRecord& record);
@@ -158,7 +167,7 @@ class PerfActivity {
   void NoteId(const PerfRecord& record);
   int CpuOfId(uint64_t id) const;  // -1: not known
   void AddSample(const PerfRecord& record);
-  void AddSchedSwitch(const PerfRecord& record, const TracepointFormat& format);
+  void AddSchedSwitch(const PerfRecord& record, const EventKind& kind);
   void AddEntered(const PerfRecord& record, const EventKind& kind);
   void AddThreadMap(std::string_view body);
   void AddSideBand(const PerfRecord& record);
@@ -171,6 +180,9 @@ class PerfActivity {
   std::vector<EventKind> kinds_;
   std::unordered_map<int, PerfThreadActivity> threads_;
   std::map<int, PerfCpuActivity> cpus_;
+  // Of these two, those that were asked for last: each thread at its number's rest, CPUs by number.
+  std::array<PerfThreadActivity*, 1024> recent_threads_{};
+  std::array<PerfCpuActivity*, 256> few_cpus_{};
   std::vector<PerfSwitchAt> switches_;
   uint64_t more_switches_ = 0;
   uint64_t records_ = 0;

@@ -17,7 +17,8 @@
 
 namespace hangscope {
 
-// Whether it begins as a perf.data does; false, too, where it cannot be read.
+// Whether it begins as a perf.data does, or is a folder of perf record --threads; false, too, where
+// it cannot be read.
 bool IsPerfData(FileSystem& files, const std::string& path);
 
 // Trace bytes in the file: a PERF_RECORD_AUXTRACE with what follows it.
@@ -46,9 +47,10 @@ struct PerfMapping {
 
 // Where a record lies in the file.
 struct PerfRecordPlace {
-  uint64_t offset = 0;      // compressed: of what it was in
-  uint32_t bytes = 0;       // its header with them
-  bool compressed = false;  // it is not in the file as it is
+  uint64_t offset = 0;  // compressed: of what it was in
+  uint32_t bytes = 0;   // its header with them
+  bool compressed =
+      false;  // it is not in the file as it is: compressed, or of the other byte order
 };
 
 struct PerfFileFacts {
@@ -63,16 +65,28 @@ struct PerfFileFacts {
   std::optional<RecordedRings> rings;                          // of a file that hangscope wrote
 };
 
+// How far a file is read before its records are asked for: through all of it; or, of one without
+// hardware traces, only up to the first event, and the rest of facts() is known when ForEach has
+// read it.
+enum class PerfOpen { kAll, kDefinitions };
+
 // One thread. Memory is bounded, however long the file is: it is read through a window.
 class PerfFile {
  public:
-  // Reads what is no event. Fails where it is no perf.data, or nothing of it can be read.
-  static Result<std::unique_ptr<PerfFile>> Open(FileSystem& files, const std::string& path);
+  // Reads what is no event. `path` may be a folder of perf record --threads. Fails where it is no
+  // perf.data, or nothing of it can be read.
+  static Result<std::unique_ptr<PerfFile>> Open(FileSystem& files, const std::string& path,
+                                                PerfOpen how = PerfOpen::kAll);
   ~PerfFile();
 
   const std::vector<PerfEvent>& events() const;
   const PerfFileFacts& facts() const;
   const std::vector<AuxTrace>& aux() const;
+  // Something between the records said that events are others than was known: what ForEach handed
+  // out means nothing, and the file is to be opened again, and all of it.
+  bool came_late() const;
+  // Of the file, or of all those in its folder: offsets count through them.
+  uint64_t bytes() const;
   // All records in the order of the file, those in compressed ones, too (COMPRESSED itself is not
   // handed out); stops where `take` says false. Views in a record are valid during the call. Fails
   // where the file cannot be read.

@@ -1,7 +1,9 @@
 #include "perf/perf_header.h"
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
+#include <type_traits>
 
 namespace hangscope {
 namespace {
@@ -13,13 +15,18 @@ constexpr size_t kBuildIdBytes = 20;
 // Takes one thing after the other; from the first that does not fit, there is nothing more.
 class HeaderCursor {
  public:
-  explicit HeaderCursor(std::string_view bytes) : rest_(bytes) {}
+  // `turn`: numbers are of the other byte order.
+  explicit HeaderCursor(std::string_view bytes, bool turn = false) : rest_(bytes), turn_(turn) {}
 
   template <typename Number>
   Number Take() {
     Number number{};
     const std::string_view bytes = Bytes(sizeof number);
     if (!bytes.empty()) std::memcpy(&number, bytes.data(), sizeof number);
+    if constexpr (std::is_integral_v<Number>) {
+      auto* const begin = reinterpret_cast<char*>(&number);
+      if (turn_) std::reverse(begin, begin + sizeof number);
+    }
     return number;
   }
   std::string_view Bytes(uint64_t count) {
@@ -31,6 +38,13 @@ class HeaderCursor {
     const std::string_view taken = rest_.substr(0, count);
     rest_.remove_prefix(count);
     return taken;
+  }
+  perf_event_header TakeRecordHeader() {
+    perf_event_header header{};
+    header.type = Take<uint32_t>();
+    header.misc = Take<uint16_t>();
+    header.size = Take<uint16_t>();
+    return header;
   }
   // Up to a NUL, which is taken, too.
   std::string_view Text() {
@@ -45,9 +59,11 @@ class HeaderCursor {
   }
   std::string_view rest() const { return rest_; }
   bool ok() const { return ok_; }
+  void SetTurn(bool turn) { turn_ = turn; }
 
  private:
   std::string_view rest_;
+  bool turn_;
   bool ok_ = true;
 };
 
@@ -68,9 +84,11 @@ std::optional<PerfHeader> ParsePerfHeader(std::string_view bytes) {
   return is_whole ? std::optional(header) : std::nullopt;
 }
 
-std::optional<PerfSection> ParsePerfSection(std::string_view bytes) {
-  HeaderCursor cursor(bytes);
-  const auto section = cursor.Take<PerfSection>();
+std::optional<PerfSection> ParsePerfSection(std::string_view bytes, bool turn) {
+  HeaderCursor cursor(bytes, turn);
+  PerfSection section;
+  section.offset = cursor.Take<uint64_t>();
+  section.bytes = cursor.Take<uint64_t>();
   return cursor.ok() ? std::optional(section) : std::nullopt;
 }
 
@@ -84,15 +102,22 @@ std::optional<perf_event_attr> ParsePerfAttribute(std::string_view bytes) {
   return attr;
 }
 
-std::optional<std::string> ParsePerfText(std::string_view section) {
-  HeaderCursor cursor(section);
+std::vector<uint64_t> ReadPerfWords(std::string_view words, bool turn) {
+  HeaderCursor cursor(words, turn);
+  std::vector<uint64_t> read(words.size() / sizeof(uint64_t));
+  for (uint64_t& word : read) word = cursor.Take<uint64_t>();
+  return read;
+}
+
+std::optional<std::string> ParsePerfText(std::string_view section, bool turn) {
+  HeaderCursor cursor(section, turn);
   const std::string_view text = cursor.SizedText();
   if (!cursor.ok()) return std::nullopt;
   return std::string(text);
 }
 
-std::optional<std::string> ParsePerfTexts(std::string_view section) {
-  HeaderCursor cursor(section);
+std::optional<std::string> ParsePerfTexts(std::string_view section, bool turn) {
+  HeaderCursor cursor(section, turn);
   std::string all;
   const auto count = cursor.Take<uint32_t>();
   for (uint32_t i = 0; i < count && cursor.ok(); ++i) {
@@ -102,8 +127,8 @@ std::optional<std::string> ParsePerfTexts(std::string_view section) {
   return cursor.ok() ? std::optional(all) : std::nullopt;
 }
 
-bool ParsePerfEventNames(std::string_view section, std::vector<PerfEventName>* names) {
-  HeaderCursor cursor(section);
+bool ParsePerfEventNames(std::string_view section, std::vector<PerfEventName>* names, bool turn) {
+  HeaderCursor cursor(section, turn);
   const auto count = cursor.Take<uint32_t>();
   const auto attribute_bytes = cursor.Take<uint32_t>();
   for (uint32_t i = 0; i < count; ++i) {
@@ -113,16 +138,15 @@ bool ParsePerfEventNames(std::string_view section, std::vector<PerfEventName>* n
     event.name = cursor.SizedText();
     const std::string_view words = cursor.Bytes(uint64_t{ids} * sizeof(uint64_t));
     if (!cursor.ok()) return false;
-    event.ids.resize(ids);
-    if (ids > 0) std::memcpy(event.ids.data(), words.data(), words.size());
+    event.ids = ReadPerfWords(words, turn);
     names->push_back(std::move(event));
   }
   return cursor.ok();
 }
 
 bool ParsePerfTracers(std::string_view section,
-                      std::vector<std::pair<uint32_t, std::string>>* tracers) {
-  HeaderCursor cursor(section);
+                      std::vector<std::pair<uint32_t, std::string>>* tracers, bool turn) {
+  HeaderCursor cursor(section, turn);
   for (auto count = cursor.Take<uint32_t>(); count > 0 && cursor.ok(); --count) {
     const auto type = cursor.Take<uint32_t>();
     const std::string_view name = cursor.SizedText();
@@ -145,10 +169,10 @@ std::optional<std::pair<std::string, std::string>> ParsePerfBuildId(std::string_
 }
 
 bool ParsePerfBuildIds(std::string_view section,
-                       std::vector<std::pair<std::string, std::string>>* build_ids) {
-  HeaderCursor cursor(section);
+                       std::vector<std::pair<std::string, std::string>>* build_ids, bool turn) {
+  HeaderCursor cursor(section, turn);
   while (!cursor.rest().empty()) {
-    const auto header = cursor.Take<perf_event_header>();
+    const auto header = cursor.TakeRecordHeader();
     if (!cursor.ok() || header.size < sizeof header) return false;
     const auto build_id = ParsePerfBuildId(cursor.Bytes(header.size - sizeof header), header.misc);
     if (!build_id) return false;
@@ -164,7 +188,9 @@ bool ParsePerfTracingData(std::string_view section, std::vector<PerfTracepoint>*
   HeaderCursor cursor(section);
   if (cursor.Bytes(kPerfTracingMagic.size()) != kPerfTracingMagic) return false;
   (void)cursor.Text();
-  (void)cursor.Bytes(2 + sizeof(uint32_t));
+  constexpr bool kIsBig = std::endian::native == std::endian::big;
+  cursor.SetTurn((cursor.Take<uint8_t>() != 0) != kIsBig);
+  (void)cursor.Bytes(1 + sizeof(uint32_t));
   for (int file = 0; file < 2; ++file) {
     (void)cursor.Text();
     (void)cursor.Bytes(cursor.Take<uint64_t>());

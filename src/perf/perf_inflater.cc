@@ -4,6 +4,7 @@
 #include <zstd.h>
 
 #include "model/perf_format.h"
+#include "perf/perf_byte_order.h"
 #include "perf/perf_record.h"
 
 namespace hangscope {
@@ -19,7 +20,7 @@ struct PerfInflater::Context {
   ~Context() { ZSTD_freeDCtx(stream); }
 };
 
-PerfInflater::PerfInflater() : context_(std::make_unique<Context>()) {
+PerfInflater::PerfInflater(bool turn) : context_(std::make_unique<Context>()), turn_(turn) {
   if (context_->stream != nullptr)
     ZSTD_DCtx_setParameter(context_->stream, ZSTD_d_windowLogMax, kMostWindowLog);
 }
@@ -31,7 +32,7 @@ PerfInflater::Outcome PerfInflater::HandOut(
   std::string_view rest = waiting_;
   Outcome outcome = Outcome::kGoOn;
   while (rest.size() >= sizeof(perf_event_header) && outcome == Outcome::kGoOn) {
-    const size_t size = PerfRecordBytes(rest);
+    const size_t size = turn_ ? PerfRecordBytes(TurnRecordHeader(rest)) : PerfRecordBytes(rest);
     if (size == 0) outcome = Outcome::kDamaged;
     if (size == 0 || size > rest.size()) break;
     if (!take(rest.substr(0, size))) outcome = Outcome::kStop;

@@ -14,7 +14,8 @@ class PerfInflater {
  public:
   enum class Outcome { kGoOn, kStop, kDamaged };
 
-  PerfInflater();
+  // `turn`: records are of the other byte order, and stay so.
+  explicit PerfInflater(bool turn = false);
   ~PerfInflater();
   // The next compressed bytes; hands each whole record to `take`, which says whether to go on. A
   // record that is not whole yet waits for the next bytes. Once damaged, it stays so: where the
@@ -29,6 +30,7 @@ class PerfInflater {
   Outcome HandOut(const std::function<bool(std::string_view record)>& take);
 
   std::unique_ptr<Context> context_;
+  const bool turn_;
   std::string waiting_;
   bool damaged_ = false;
 };

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "base/json_text.h"
@@ -99,6 +100,8 @@ Json BytesOfCpu(const PerfAuxSpan& span) {
 }
 
 std::string SpanLines(const PerfScene& scene, TimeNs wall) {
+  std::map<std::pair<size_t, size_t>, const PerfSpanTrace*> traces;  // by ring and span
+  for (const PerfSpanTrace& trace : *scene.traces) traces[{trace.ring, trace.span}] = &trace;
   std::string text;
   for (size_t r = 0; r < scene.aux->size(); ++r) {
     const PerfAuxRing& ring = (*scene.aux)[r];
@@ -123,9 +126,8 @@ std::string SpanLines(const PerfScene& scene, TimeNs wall) {
       line["flags"] = PerfAuxFlagsText(span.flags);
       line["sink_overwritten"] = span.sink_overwritten;
       line["bytes_of_cpu"] = BytesOfCpu(span);
-      for (const PerfSpanTrace& trace : *scene.traces) {
-        if (trace.ring == r && trace.span == s) AddTrace(trace.summary, span, &line);
-      }
+      if (const auto trace = traces.find({r, s}); trace != traces.end())
+        AddTrace(trace->second->summary, span, &line);
       text += JsonLine(line);
     }
   }

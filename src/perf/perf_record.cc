@@ -77,12 +77,7 @@ class Cursor {
 };
 
 void SkipCounters(Cursor& cursor, uint64_t read_format) {
-  const uint64_t times =
-      Words(read_format & (PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING));
-  const uint64_t each = 1 + Words(read_format & (PERF_FORMAT_ID | PERF_FORMAT_LOST));
-  const uint64_t count = (read_format & PERF_FORMAT_GROUP) != 0 ? cursor.Word() : 1;
-  (void)cursor.Words(times);
-  cursor.SkipEach(each, count);
+  (void)cursor.Words(PerfCounterWords(read_format, [&cursor] { return cursor.Word(); }));
 }
 
 void SkipBranches(Cursor& cursor, uint64_t branch_sample_type) {
@@ -149,7 +144,7 @@ bool ParseSample(const perf_event_attr& attr, PerfRecord* record) {
 bool ParseTrailer(const perf_event_attr& attr, PerfRecord* record) {
   if (attr.sample_id_all == 0) return true;
   const uint64_t has = attr.sample_type & kTrailer;
-  const size_t bytes = Words(has) * kWord;
+  const size_t bytes = PerfTrailerBytes(attr);
   if (record->body.size() < bytes) return false;
   Cursor cursor(record->body.substr(record->body.size() - bytes));
   const uint64_t ids = (has & PERF_SAMPLE_TID) != 0 ? cursor.Word() : 0;
@@ -184,6 +179,10 @@ std::optional<size_t> IdOfTrailer(const perf_event_attr& attr) {
 }
 
 }  // namespace
+
+size_t PerfTrailerBytes(const perf_event_attr& attr) {
+  return attr.sample_id_all == 0 ? 0 : Words(attr.sample_type & kTrailer) * kWord;
+}
 
 PerfRecordParser::PerfRecordParser(const std::vector<PerfEvent>& events) : events_(events) {
   for (size_t i = 0; i < events.size(); ++i) {

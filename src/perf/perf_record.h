@@ -3,6 +3,7 @@
 #ifndef HANGSCOPE_PERF_PERF_RECORD_H
 #define HANGSCOPE_PERF_PERF_RECORD_H
 
+#include <bit>
 #include <cstdint>
 #include <cstring>
 #include <optional>
@@ -48,6 +49,10 @@ class PerfRecordParser {
   // The same into *record; false, and it means nothing: it cannot be one.
   bool Parse(std::string_view bytes, PerfRecord* record) const;
   const std::vector<PerfEvent>& events() const { return events_; }
+  // Which event a record with this body is of; the first where it does not say.
+  size_t EventOfRecord(uint32_t type, std::string_view body) const {
+    return EventOf(IdOf(type, body));
+  }
 
  private:
   // Where the samples of an event have what, if none of it stands behind something whose size they
@@ -77,6 +82,22 @@ class PerfRecordParser {
   std::optional<size_t> id_of_other_;   // which word from the body's end, 1 is the last
   std::vector<EventOfId> event_of_id_;  // ascending
 };
+
+// Of an event's records that are no samples: how many bytes of ids and times they end with.
+size_t PerfTrailerBytes(const perf_event_attr& attr);
+
+// How many words follow of the counters that a sample has; `next` gives the first of them, where
+// that says how many counters there are.
+template <typename Next>
+uint64_t PerfCounterWords(uint64_t read_format, const Next& next) {
+  const auto words = [read_format](uint64_t bits) {
+    return static_cast<uint64_t>(std::popcount(read_format & bits));
+  };
+  const uint64_t each = 1 + words(PERF_FORMAT_ID | PERF_FORMAT_LOST);
+  const uint64_t count = (read_format & PERF_FORMAT_GROUP) != 0 ? next() : 1;
+  const uint64_t times = words(PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING);
+  return count > UINT16_MAX ? UINT64_MAX : times + each * count;
+}
 
 }  // namespace hangscope
 

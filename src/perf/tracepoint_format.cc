@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstring>
 
 #include "base/numbers.h"
@@ -238,6 +239,18 @@ void TracepointFormat::TraceValues(std::string_view raw, std::vector<TraceValue>
     else
       value.text = field.is_text ? "" : DescribeField(raw, field);
     value.known = text.has_value() || !field.is_text;
+  }
+}
+
+void TracepointFormat::TurnBytes(std::span<char> raw) const {
+  for (const Field& field : fields_) {
+    const bool is_number = field.is_located || !field.is_text;
+    const size_t each = field.is_located ? field.size : field.size / field.elements;
+    if (!is_number || (each != 2 && each != 4 && each != 8)) continue;
+    const size_t end = std::min<size_t>(size_t{field.offset} + field.size, raw.size());
+    for (size_t at = field.offset; at + each <= end; at += each)
+      std::reverse(raw.begin() + static_cast<ptrdiff_t>(at),
+                   raw.begin() + static_cast<ptrdiff_t>(at + each));
   }
 }
 

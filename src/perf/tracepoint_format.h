@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <cstring>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -54,6 +55,8 @@ class TracepointFormat {
   // Those that not all tracepoints have, typed; the elements of a short array one by one, a long
   // one as text.
   std::vector<TraceField> TraceFields() const;
+  // Of a machine of the other byte order: turns each number in `raw` around.
+  void TurnBytes(std::span<char> raw) const;
   // Replaces *values by one for each of these.
   void TraceValues(std::string_view raw, std::vector<TraceValue>* values) const;
 

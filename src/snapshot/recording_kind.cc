@@ -24,7 +24,8 @@ bool IsText(FileSystem& files, const std::string& path) {
 RecordingKind KindOf(FileSystem& files, const std::string& path) {
   if (files.IsFolder(path)) {
     if (files.Exists(path + "/" + kManifestName)) return RecordingKind::kSnapshot;
-    return IsDebuggerSnapshot(files, path) ? RecordingKind::kDebugger : RecordingKind::kFolder;
+    if (IsDebuggerSnapshot(files, path)) return RecordingKind::kDebugger;
+    return IsPerfData(files, path) ? RecordingKind::kPerfData : RecordingKind::kFolder;
   }
   if (IsPerfData(files, path)) return RecordingKind::kPerfData;
   if (!FindHistory(files, path).empty()) return RecordingKind::kRing;

@@ -33,7 +33,8 @@ class CpuTrace final : public TraceSource {
   CpuTrace(std::string path, std::unique_ptr<PerfFile> file)
       : path_(std::move(path)), file_(std::move(file)), sorter_(*file_), kinds_(*file_) {}
 
-  Status Open(uint64_t file_bytes, const std::function<bool(double)>& go_on);
+  Status Open(const std::function<bool(double)>& go_on);
+  bool came_late() const { return file_->came_late(); }
   bool has_hardware_traces() const { return !file_->aux().empty(); }
   const TraceHead& head() const override { return head_; }
   const TraceEnd& end() const override { return end_; }
@@ -162,7 +163,7 @@ void CpuTrace::AddTracks() {
   }
 }
 
-Status CpuTrace::Open(uint64_t file_bytes, const std::function<bool(double)>& go_on) {
+Status CpuTrace::Open(const std::function<bool(double)>& go_on) {
   const PerfFileFacts& facts = file_->facts();
   head_.name = path_;
   head_.host = facts.host;
@@ -180,7 +181,7 @@ Status CpuTrace::Open(uint64_t file_bytes, const std::function<bool(double)>& go
         added = sorter_.Add(record, place, bytes);
         const bool ask = go_on && ++looked_at % kRecordsBetweenQuestions == 0;
         if (ask && !go_on(static_cast<double>(place.offset) /
-                          static_cast<double>(std::max(file_bytes, place.offset + 1))))
+                          static_cast<double>(std::max(file_->bytes(), place.offset + 1))))
           stopped = true;
         return added.ok() && !stopped;
       });
@@ -308,12 +309,14 @@ void CpuTrace::Finish() {
 Result<std::unique_ptr<TraceSource>> OpenCpuTrace(FileSystem& files, const std::string& path,
                                                   const std::function<bool(double)>& go_on,
                                                   bool* has_hardware_traces) {
-  auto bytes = files.Open(path, FileSystem::Mode::kRead);
-  const uint64_t size = bytes.ok() ? (*bytes)->Size().value_or(0) : 0;
-  auto file = PerfFile::Open(files, path);
-  if (!file.ok()) return file.status();
-  auto trace = std::make_unique<CpuTrace>(path, std::move(*file));
-  if (Status status = trace->Open(size, go_on); !status.ok()) return status;
+  std::unique_ptr<CpuTrace> trace;
+  for (const PerfOpen how : {PerfOpen::kDefinitions, PerfOpen::kAll}) {
+    if (trace != nullptr && !trace->came_late()) break;
+    auto file = PerfFile::Open(files, path, how);
+    if (!file.ok()) return file.status();
+    trace = std::make_unique<CpuTrace>(path, std::move(*file));
+    if (Status status = trace->Open(go_on); !status.ok()) return status;
+  }
   if (has_hardware_traces != nullptr) *has_hardware_traces = trace->has_hardware_traces();
   return std::unique_ptr<TraceSource>(std::move(trace));
 }

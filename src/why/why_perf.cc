@@ -17,22 +17,23 @@ namespace {
 constexpr TimeNs kLongestSilence = 365 * 86400 * kSecond;  // before a trigger that is believed
 constexpr TimeNs kLongestCopy = 600 * kSecond;  // of a snapshot's rings, after its trigger
 
-KernelPlaces KernelOf(const WhyPerfOptions& options) {
+KernelPlaces KernelOf(const WhyPerfOptions& options, bool is_folder) {
   KernelPlaces places = options.kernel;
-  places.beside = FolderOf(options.path);
+  places.beside = is_folder ? options.path : FolderOf(options.path);
   return places;
 }
 
 class WhyPerf {
  public:
-  WhyPerf(Clock& clock, const WhyPerfOptions& options, std::unique_ptr<PerfFile> file)
+  WhyPerf(Clock& clock, const WhyPerfOptions& options, std::unique_ptr<PerfFile> file,
+          bool is_folder)
       : clock_(clock),
         options_(options),
         file_(std::move(file)),
         activity_(file_->events()),
         rings_(*file_, NameOfTracer(*file_)),
         decoder_(*file_),
-        code_(file_->facts(), options.binaries, KernelOf(options)) {}
+        code_(file_->facts(), options.binaries, KernelOf(options, is_folder)) {}
 
   Result<WhyPart> Look() {
     const Status status = file_->ForEach([this](const PerfRecord& record) {
@@ -42,7 +43,8 @@ class WhyPerf {
       code_.Add(record);
       return true;
     });
-    if (!status.ok()) return status;
+    if (!status.ok() || file_->came_late())
+      return status.ok() ? WhyPart() : Result<WhyPart>(status);
     activity_.Finish();
     LookForWindow();
     const auto& rings = file_->facts().rings;
@@ -176,9 +178,15 @@ void WhyPerf::DecodeTraces() {
 }  // namespace
 
 Result<WhyPart> LookAtPerf(FileSystem& files, Clock& clock, const WhyPerfOptions& options) {
-  auto file = PerfFile::Open(files, options.path);
-  if (!file.ok()) return file.status();
-  return WhyPerf(clock, options, std::move(*file)).Look();
+  for (const PerfOpen how : {PerfOpen::kDefinitions, PerfOpen::kAll}) {
+    auto file = PerfFile::Open(files, options.path, how);
+    if (!file.ok()) return file.status();
+    PerfFile& opened = **file;
+    WhyPerf why(clock, options, std::move(*file), files.IsFolder(options.path));
+    auto part = why.Look();
+    if (!part.ok() || !opened.came_late()) return part;
+  }
+  return Status::Corrupt(options.path + " changes while it is read");
 }
 
 Result<WhyReport> AskWhyPerf(FileSystem& files, Clock& clock, const WhyPerfOptions& options) {

@@ -4,6 +4,7 @@
 
 #include <linux/perf_event.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
 #include <string>
@@ -11,11 +12,22 @@
 
 namespace hangscope {
 
+// Whether numbers are written as on a machine of the other byte order, from now on.
+inline bool& PerfBytesTurned() {
+  static bool turned = false;
+  return turned;
+}
+
 // Numbers of any width, in this machine's byte order, one behind the other.
 template <typename... Numbers>
 std::string PerfBytes(Numbers... numbers) {
   std::string bytes;
-  (bytes.append(reinterpret_cast<const char*>(&numbers), sizeof numbers), ...);
+  const auto add = [&bytes](auto number) {
+    std::string one(reinterpret_cast<const char*>(&number), sizeof number);
+    if (PerfBytesTurned()) std::reverse(one.begin(), one.end());
+    bytes += one;
+  };
+  (add(numbers), ...);
   return bytes;
 }
 

@@ -26,7 +26,8 @@ inline std::string PerfTracingData(const std::string& system,
   const auto text = [](std::string_view bytes) { return std::string(bytes) + '\0'; };
   const auto sized = [](const std::string& bytes) { return PerfWord(bytes.size()) + bytes; };
   std::string bytes =
-      "\x17\x08\x44tracing" + text("0.6") + PerfBytes(uint8_t{0}, uint8_t{8}, uint32_t{4096});
+      "\x17\x08\x44tracing" + text("0.6") +
+      PerfBytes(static_cast<uint8_t>(PerfBytesTurned()), uint8_t{8}, uint32_t{4096});
   bytes += text("header_page") + sized("page") + text("header_event") + sized("event");
   bytes += PerfBytes(uint32_t{1}) + sized("name: ftrace's own");
   bytes += PerfBytes(uint32_t{1}) + text(system) + PerfBytes(static_cast<uint32_t>(formats.size()));
@@ -40,10 +41,29 @@ class PerfImage {
   std::vector<std::string> records;  // whole ones, with what follows them
   std::map<uint32_t, std::string> features;
 
+  static std::string Magic() { return PerfBytesTurned() ? "2ELIFREP" : "PERFILE2"; }
   static std::string Attribute(const PerfEvent& event) {
-    perf_event_attr attr = event.attr;
-    attr.size = sizeof attr;
-    return {reinterpret_cast<const char*>(&attr), sizeof attr};
+    const perf_event_attr& attr = event.attr;
+    constexpr size_t kFlagsAt = 40;
+    std::string flags(reinterpret_cast<const char*>(&attr) + kFlagsAt, 8);
+    for (char& byte : flags) {
+      // The other order counts bits from the other end.
+      int turned = 0;
+      for (int bit = 0; bit < 8; ++bit) turned |= (byte >> bit & 1) << (7 - bit);
+      if (PerfBytesTurned()) byte = static_cast<char>(turned);
+    }
+    std::string bytes =
+        PerfBytes(attr.type, static_cast<uint32_t>(sizeof attr)) +
+        PerfBytes(uint64_t{attr.config}, uint64_t{attr.sample_period}, uint64_t{attr.sample_type},
+                  uint64_t{attr.read_format}) +
+        flags + PerfBytes(uint32_t{attr.wakeup_events}, uint32_t{attr.bp_type}) +
+        PerfBytes(uint64_t{attr.config1}, uint64_t{attr.config2}, uint64_t{attr.branch_sample_type},
+                  uint64_t{attr.sample_regs_user}, uint32_t{attr.sample_stack_user},
+                  int32_t{attr.clockid}, uint64_t{attr.sample_regs_intr},
+                  uint32_t{attr.aux_watermark}, uint16_t{attr.sample_max_stack}, uint16_t{0},
+                  uint32_t{attr.aux_sample_size}, uint32_t{0});
+    while (bytes.size() < sizeof attr) bytes += PerfWord(0);
+    return bytes;
   }
   static std::string Ids(const PerfEvent& event) {
     std::string bytes;
@@ -77,14 +97,14 @@ class PerfImage {
       parts += bytes;
     }
     if (records_at != nullptr) *records_at = at;
-    return "PERFILE2" + PerfWord(kPerfHeaderBytes) + PerfWord(sizeof(perf_event_attr) + 16) +
+    return Magic() + PerfWord(kPerfHeaderBytes) + PerfWord(sizeof(perf_event_attr) + 16) +
            PerfWord(attributes_at) + PerfWord(attributes.size()) + PerfWord(at) +
            PerfWord(all.size()) + PerfWord(0) + PerfWord(0) + PerfWord(bits[0]) +
            PerfWord(bits[1]) + PerfWord(bits[2]) + PerfWord(bits[3]) + ids + attributes + all +
            table + parts;
   }
   std::string Pipe() const {
-    std::string bytes = "PERFILE2" + PerfWord(kPerfPipeHeaderBytes);
+    std::string bytes = Magic() + PerfWord(kPerfPipeHeaderBytes);
     for (const PerfEvent& event : events)
       bytes += PerfRecordOf(kPerfHeaderAttr, Attribute(event) + Ids(event));
     for (const auto& [feature, text] : features) {

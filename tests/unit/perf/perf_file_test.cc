@@ -324,9 +324,20 @@ TEST_F(PerfFileTest, TellsWhereNoRecordIs) {
   image_.records = {Tick(0), PerfBytes(9u, uint16_t{0}, uint16_t{4}) + PerfWord(0), Tick(1)};
   uint64_t begin = 0;
   MustOpen(image_.File(&begin));
-  EXPECT_EQ(Ticks(), UpTo(1));
-  EXPECT_THAT(Warnings(), ElementsAre(HasSubstr(fmt::format("at offset {} is no record",
+  EXPECT_EQ(Ticks(), UpTo(2));
+  EXPECT_THAT(Warnings(), ElementsAre(HasSubstr(fmt::format("at offset {} is no record: 16 bytes",
                                                             begin + image_.records[0].size()))));
+}
+
+TEST_F(PerfFileTest, TellsWhereNoRecordIsUpToTheEnd) {
+  image_.records = {Tick(0), std::string(160, 'x')};
+  uint64_t begin = 0;
+  MustOpen(image_.File(&begin));
+  EXPECT_EQ(Ticks(), UpTo(1));
+  EXPECT_THAT(
+      Warnings(),
+      ElementsAre(HasSubstr(fmt::format("at offset {} is no record: the 160 bytes from there on",
+                                        begin + image_.records[0].size()))));
 }
 
 // Bits turned over, one at a time: no crash, no endless loop, and never more than there was.
@@ -366,7 +377,7 @@ TEST_F(PerfFileTest, BearsAnyBitTurnedOver) {
 
 TEST_F(PerfFileTest, RefusesWhatItCannotRead) {
   EXPECT_THAT(Open("").message(), HasSubstr("does not begin with PERFILE2"));
-  EXPECT_THAT(Open("2ELIFREP" + image_.File().substr(8)).message(), HasSubstr("other byte order"));
+  EXPECT_THAT(Open("2ELIFREP" + image_.File().substr(8)).message(), HasSubstr("which cannot be"));
   EXPECT_THAT(Open("PERFFILE" + image_.File().substr(8)).message(),
               HasSubstr("before Linux 2.6.37"));
   EXPECT_THAT(Open("PERFILE2" + PerfWord(16)).message(), HasSubstr("tells no events"));
@@ -375,7 +386,7 @@ TEST_F(PerfFileTest, RefusesWhatItCannotRead) {
   bytes.replace(16, 8, PerfWord(1 << 30));
   EXPECT_THAT(Open(bytes).message(), HasSubstr("1073741824 bytes, which cannot be"));
   EXPECT_THAT(PerfFile::Open(PosixFileSystem(), TEST_DATA).status().message(),
-              HasSubstr("is a folder"));
+              HasSubstr("is a folder, and has no file 'data'"));
   EXPECT_THAT(PerfFile::Open(PosixFileSystem(), "/none/such").status().message(),
               HasSubstr("No such file"));
 }
