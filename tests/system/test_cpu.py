@@ -439,7 +439,7 @@ class BusyLong(CpuCase):
     def test_rings_keep_most_of_what_they_had(self):
         if subprocess.run(["chrt", "-f", "1", "true"], capture_output=True).returncode != 0:
             self.skipTest("no real-time priority")
-        callers = "for i in $(seq $(($(nproc) * 2))); do dd if=/dev/zero of=/dev/null bs=1 2> /dev/null & done; wait"
+        callers = "for i in $(seq $(($(nproc) * 2))); do timeout 60 dd if=/dev/zero of=/dev/null bs=1 2> /dev/null & done; wait"
         process = self.recorder("run", "--cpu", "--cpu-size", "4M", "--max-snapshots", 20, "--", "sh", "-c", callers, stdout=subprocess.DEVNULL)
         self.when_a_ring_limits(process)
         shares = []
