@@ -57,10 +57,10 @@ CodeLine LineOfCall(Dwarf_Die* unit, Dwarf_Die* inlined) {
 }
 
 // Where the program calls the function of hangscope's that `pc` is in; an empty path: not known.
-CodeLine LineOfProgram(Dwfl_Module* module, uint64_t pc) {
+CodeLine LineOfProgram(UnitsByAddress& units, uint64_t pc) {
   CodeLine line;
   Dwarf_Addr bias = 0;
-  Dwarf_Die* const unit = dwfl_module_addrdie(module, pc, &bias);
+  Dwarf_Die* const unit = units.Find(pc, &bias);
   Dwarf_Die* scopes = nullptr;
   if (unit == nullptr || dwarf_getscopes(unit, pc - bias, &scopes) <= 0) return line;
   // dwarf_getscopes leaves out whom an inlined function was put into.
@@ -74,6 +74,33 @@ CodeLine LineOfProgram(Dwfl_Module* module, uint64_t pc) {
   free(inner);
   free(scopes);
   return IsHangscopeHeader(line.path) ? CodeLine() : line;
+}
+
+// By the line table.
+struct SourceLine : CodeLine {
+  const char* folder = nullptr;  // that the unit was compiled in; null: not known
+};
+
+SourceLine LineAt(Dwfl_Module* module, UnitsByAddress& units, uint64_t pc) {
+  SourceLine found;
+  int number = 0;
+  const char* file = nullptr;
+  if (Dwfl_Line* const line = dwfl_module_getsrc(module, pc); line != nullptr) {
+    file = dwfl_lineinfo(line, nullptr, &number, nullptr, nullptr, nullptr);
+    found.folder = dwfl_line_comp_dir(line);
+  } else {
+    Dwarf_Addr bias = 0;
+    Dwarf_Die* const unit = units.Find(pc, &bias);
+    Dwarf_Line* const of_unit = unit == nullptr ? nullptr : dwarf_getsrc_die(unit, pc - bias);
+    if (of_unit == nullptr || dwarf_lineno(of_unit, &number) != 0) return found;
+    Dwarf_Attribute folder;
+    file = dwarf_linesrc(of_unit, nullptr, nullptr);
+    found.folder = dwarf_formstring(dwarf_attr(unit, DW_AT_comp_dir, &folder));
+  }
+  if (file == nullptr || number <= 0) return found;
+  found.path = file;
+  found.line = static_cast<uint32_t>(number);
+  return found;
 }
 
 // Assemblers mark with '$' where code of a kind begins ("$xrv32i2p1_m2p0"): the marks are no names,
@@ -293,20 +320,17 @@ Location ElfImage::Locate(uint64_t pc) {
     found.function = name;
     found.function_begin = (marked - offset) & ~thumb;
   }
-  if (Dwfl_Line* line = dwfl_module_getsrc(module_, pc + bias_); line != nullptr) {
-    int number = 0;
-    const char* file = dwfl_lineinfo(line, nullptr, &number, nullptr, nullptr, nullptr);
-    if (file != nullptr && number > 0) {
-      CodeLine place = {file, static_cast<uint32_t>(number)};
-      if (IsHangscopeHeader(place.path)) {
-        CodeLine of_program = LineOfProgram(module_, pc + bias_);
-        if (!of_program.path.empty()) place = std::move(of_program);
-      }
-      found.file = place.path.substr(place.path.rfind('/') + 1);
-      found.line = place.line;
-      const char* const folder = place.path[0] == '/' ? nullptr : dwfl_line_comp_dir(line);
-      found.path = folder == nullptr ? place.path : folder + ("/" + place.path);
+  if (units_ == nullptr) units_ = std::make_unique<UnitsByAddress>(module_);
+  if (const SourceLine line = LineAt(module_, *units_, pc + bias_); !line.path.empty()) {
+    CodeLine place = line;
+    if (IsHangscopeHeader(place.path)) {
+      CodeLine of_program = LineOfProgram(*units_, pc + bias_);
+      if (!of_program.path.empty()) place = std::move(of_program);
     }
+    found.file = place.path.substr(place.path.rfind('/') + 1);
+    found.line = place.line;
+    const char* const folder = place.path[0] == '/' ? nullptr : line.folder;
+    found.path = folder == nullptr ? place.path : folder + ("/" + place.path);
   }
   known_.Put(pc, found);
   return found;

@@ -13,6 +13,7 @@
 #include "code/code_source.h"
 #include "code/program_file.h"
 #include "code/stack_unwind.h"
+#include "code/units_by_address.h"
 
 struct Dwfl;
 struct Dwfl_Module;
@@ -76,6 +77,7 @@ class ElfImage final : public CodeSource {
   // libdw gives a file that can lie anywhere (PIE) a place, and counts addresses from there
   uint64_t bias_ = 0;
   Generations<uint64_t, Location, 16384> known_;
+  std::unique_ptr<UnitsByAddress> units_;    // likewise
   std::unique_ptr<StackUnwinder> unwinder_;  // once it is asked for
   // by address; read when they are first asked for
   std::optional<std::vector<ElfSymbol>> variables_;

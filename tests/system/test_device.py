@@ -295,6 +295,17 @@ class OneMemory(Grid):
         others = [f"the first of its node's 5 faults was that of core {writer} writer ({node},0)"]
         self.assertEqual(said, {core: ["the first of its node's 5 faults"] if core == writer else others for core in range(5 * node, 5 * node + 5)})
 
+    def test_lines_are_known_of_an_image_without_what_nobody_calls(self):
+        """RISC-V's linker leaves a hole in .debug_aranges for each function that --gc-sections drops."""
+        folder = new_folder(self.folder)
+        self.addCleanup(shutil.rmtree, folder, ignore_errors=True)
+        device = start_device(folder, fault="DEADLOCK2", core=3, other=1, block=20, firmware="gc-device.elf")
+        self.addCleanup(device.kill)
+        self.assertTrue(device.until_planted(), device.said())
+        done = self.hangscope("why", "--stall", STALL, "--elf", device.elf, device.target)
+        self.assertEqual(done.status, 1, done.out)
+        self.assertEqual(len(re.findall(r"sync\.c:\d+ in lock_acquire <- lock_in_turn  faults\.c:\d+ ", done.out.decode())), 2, done.out)
+
     def test_why_says_when_what_runs_the_target_was_not_let_run(self):
         folder = new_folder(self.folder)
         self.addCleanup(shutil.rmtree, folder, ignore_errors=True)

@@ -101,7 +101,7 @@ def new_folder(where):
 
 def guest_command(folder, name, isa, harts, plan, options=(), ram_in_file=True):
     """How to start a firmware of examples/ in QEMU, with `plan`, the words that it finds at PLAN_AT; its ELF; the file of its RAM."""
-    elf = FIRMWARE / f"{isa}-{name}.elf"
+    elf = FIRMWARE / (name if name.endswith(".elf") else f"{isa}-{name}.elf")
     ram, words = folder / "ram", folder / "plan"
     machine = ["-machine", "virt", "-m", "64M"]
     if ram_in_file:
