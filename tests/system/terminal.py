@@ -34,6 +34,8 @@ class TerminalCase(Case):
         pid, self.terminal = pty.fork()
         if pid == 0:
             os.environ["PS1"] = "shell> "
+            for keys in (signal.SIGINT, signal.SIGQUIT):  # what runs in a shell's background ignores them
+                signal.signal(keys, signal.SIG_DFL)
             os.close(tell)
             os.read(has_size, 1)
             os.execvp(command[0], command)
