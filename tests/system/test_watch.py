@@ -557,7 +557,8 @@ class Log(Targets):
         log = self.folder / "watch.log"
         watcher = self.watch("--log", log, "--log-size", "64K", "--log-keep", "2", "--interval", "1ms", f"pid:{target.pid}", text_only=True)
         old = pathlib.Path(f"{log}.1")
-        self.until(lambda: old.exists() and old.stat().st_size > 32 << 10 and log.stat().st_size > 16 << 10)
+        size = lambda file: file.stat().st_size if file.exists() else 0  # for a moment there is none
+        self.until(lambda: size(old) > 32 << 10 and size(log) > 16 << 10)
         watcher.terminate()
         watcher.communicate(timeout=30)
         for file in (log, old):
