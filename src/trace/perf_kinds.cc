@@ -47,7 +47,10 @@ PerfKinds::PerfKinds(const PerfFile& file) {
   for (const PerfEvent& event : file.events()) {
     TraceEventKind kind;
     events_.push_back(DescribeEvent(event, &kind));
-    // One event may be recorded several times, for several threads.
+    // One event may be recorded several times, for several threads, and once more for their ends.
+    const auto twin = std::find(kinds_.begin(), kinds_.end(), kind);
+    events_.back().kind = static_cast<size_t>(twin - kinds_.begin());
+    if (twin != kinds_.end()) continue;
     const std::string name = kind.name;
     for (int number = 2; known.count(kind.name) != 0; ++number)
       kind.name = fmt::format("{} ({})", name, number);
@@ -191,7 +194,7 @@ const std::string& PerfKinds::CallName(const Event& event, const PerfRecord& rec
 bool PerfKinds::Fill(const PerfRecord& record, TraceEvent* filled) {
   if (record.event >= events_.size()) return false;
   const Event& event = events_[record.event];
-  filled->kind = record.event;
+  filled->kind = event.kind;
   if (record.tid > 0) filled->task = record.tid;
   Thread* const thread = ThreadOf(record.tid);
   if (thread != nullptr) thread->recorded = true;

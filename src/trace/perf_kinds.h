@@ -72,6 +72,7 @@ class PerfKinds {
     kLeave
   };
   struct Event {
+    size_t kind = 0;  // of kinds_
     Role role = Role::kOther;
     std::optional<TracepointFormat> format;
     std::string what;  // kNamedCall: "futex"; kEnter: "irq"

@@ -101,6 +101,21 @@ std::vector<TimeNs> Shuffled(size_t count, unsigned seed) {
   return times;
 }
 
+// As that which tells of the last switches of tasks.
+TEST(TraceCpusTest, AnEventThatIsRecordedTwiceIsOneKind) {
+  PerfStory story;
+  PerfEvent again = story.image.events[0];
+  again.ids = {4711};
+  story.image.events.push_back(again);
+  story.Switch(10, 0, 5, 6, 0);
+  const Opened opened(story.image.File());
+  ASSERT_FALSE(opened.events.empty());
+  std::vector<std::string> names;
+  for (const TraceEventKind& kind : opened.trace->head().kinds) names.push_back(kind.name);
+  EXPECT_EQ(std::count(names.begin(), names.end(), "sched:sched_switch"), 1);
+  EXPECT_EQ(std::count(names.begin(), names.end(), "sched:sched_switch (2)"), 0);
+}
+
 TEST(PerfSorter, AnyOrderOfTheFileComesInTheOrderOfTime) {
   std::vector<std::vector<TimeNs>> orders = {Shuffled(500, 1), Shuffled(500, 2)};
   std::vector<TimeNs> up, rings, down;
