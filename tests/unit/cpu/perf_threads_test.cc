@@ -84,12 +84,13 @@ TEST_F(PerfThreadsTest, RecordsTheLastSwitchOfEachTaskAndWhatTellsItsParent) {
     waitpid(stranger, nullptr, 0);
   }
   WaitForEnd();
-  std::map<int, int> left, told;  // how often, by thread
+  // How often, by thread; by process, for the last of its threads tells the parent.
+  std::map<int, int> left, told;
   for (const SeenRecord& seen : AllOf(Take())) {
     const bool is_last =
         seen.event == "sched:sched_switch" && (At<int64_t>(seen.raw, 32) & (16 | 32)) != 0;
     if (is_last && seen.tid == At<int>(seen.raw, 24)) ++left[seen.tid];
-    if (seen.event == "signal:signal_generate" && At<int>(seen.raw, 8) == SIGCHLD) ++told[seen.tid];
+    if (seen.event == "signal:signal_generate" && At<int>(seen.raw, 8) == SIGCHLD) ++told[seen.pid];
   }
   for (int i = 0; i < 2 * kTasks; ++i) EXPECT_EQ(left[tids[i]], 1) << (i < kTasks ? "thread" : "");
   for (int i = 0; i < kTasks; ++i) EXPECT_EQ(told[tids[kTasks + i]], 1);
