@@ -1,6 +1,7 @@
 #include "proc/thread_motion.h"
 
 #include <gtest/gtest.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <filesystem>
@@ -124,7 +125,8 @@ TEST_F(ThreadMotionInHangTest, AnAttachToWhomItEntersTheSameWaitAgainIsNoMotion)
 TEST_F(ThreadMotionInHangTest, AfterAnAttachTheKernelMayGoOnWithACallAsRestart) {
   motion_.NoteAttach();
   Put(7, "1100000 5 5");
-  PutWait(7, "219 0x55d0 0x80 0x2 0x0 0x0 0x0 0x7ffe10 0x7fbb20");
+  PutWait(7,
+          std::to_string(SYS_restart_syscall) + " 0x55d0 0x80 0x2 0x0 0x0 0x0 0x7ffe10 0x7fbb20");
   EXPECT_EQ(SinceAt(15), 10);
 }
 
