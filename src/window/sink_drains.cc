@@ -88,6 +88,7 @@ class SinkRingMaker {
     for (size_t i = 0; i < sink.drains.size(); ++i) times_.push_back(TimesOf(sink, i, runs));
   }
 
+  const std::vector<DrainTimes>& times() const { return times_; }
   RingHistory Make(int64_t cpu) const {
     RingHistory ring;
     ring.ring = {RingKind::kCpu, cpu, sink_.what};
@@ -140,18 +141,12 @@ class SinkRingMaker {
 
 }  // namespace
 
-std::vector<DrainTimes> TimesOfDrains(const DrainedSink& sink, const WindowInput& input) {
-  const RunsOfSink runs(sink, input);
-  std::vector<DrainTimes> times;
-  for (size_t i = 0; i < sink.drains.size(); ++i) times.push_back(TimesOf(sink, i, runs));
-  return times;
-}
-
-void AddSinkRings(const DrainedSink& sink, WindowInput* input) {
+std::vector<DrainTimes> AddSinkRings(const DrainedSink& sink, WindowInput* input) {
   const RunsOfSink runs(sink, *input);
   const SinkRingMaker maker(sink, runs, input->sinks.size());
   for (const int64_t cpu : sink.cpus) input->rings.push_back(maker.Make(cpu));
   input->sinks.push_back({sink.sink, sink.capacity_bytes, {}});
+  return maker.times();
 }
 
 }  // namespace hangscope

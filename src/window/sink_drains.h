@@ -56,15 +56,15 @@ struct DrainedSink {
 };
 
 // When each drain's sink began to fill, and since when the drain has everything of all CPUs: never
-// (its own time), where nothing says. `input` has its runs already; the rest of it does not matter.
+// (its own time), where nothing says.
 struct DrainTimes {
   TimeSpan filled;
   TimeNs complete_since = 0;
 };
-std::vector<DrainTimes> TimesOfDrains(const DrainedSink& sink, const WindowInput& input);
 
-// Adds the sink, and a ring for each of its CPUs. `input` has its runs already.
-void AddSinkRings(const DrainedSink& sink, WindowInput* input);
+// Adds the sink, and a ring for each of its CPUs; returns each drain's times. `input` has its runs
+// already.
+std::vector<DrainTimes> AddSinkRings(const DrainedSink& sink, WindowInput* input);
 
 }  // namespace hangscope
 

@@ -245,7 +245,7 @@ void SharedSinks::AddTo(bool whole_machine, TimeNs recorded_until, std::vector<P
     drained.sink = {RingKind::kSink, static_cast<int64_t>(input->sinks.size()), tracer_};
     drained.recorded_until = recorded_until;
     drained.always_on = whole_machine;
-    const std::vector<DrainTimes> times = TimesOfDrains(drained, *input);
+    const std::vector<DrainTimes> times = AddSinkRings(drained, input);
     for (size_t i = 0; i < sink.drains.size(); ++i) {
       PerfAuxSpan& span = (*rings)[sink.drains[i].ring].spans[sink.drains[i].span];
       for (PerfTraceShare& share : span.shares) SetThreads(runs, times[i].filled, &share);
@@ -262,7 +262,6 @@ void SharedSinks::AddTo(bool whole_machine, TimeNs recorded_until, std::vector<P
           span.shares.begin(), span.shares.end(),
           [](const PerfTraceShare& a, const PerfTraceShare& b) { return a.cpu < b.cpu; });
     }
-    AddSinkRings(drained, input);
   }
 }
 
