@@ -17,7 +17,7 @@ constexpr char kTickFormat[] =
     "count;\toffset:8;\tsize:4;\tsigned:1;\n\nprint fmt: \"\"\n";
 
 struct TickImage : PerfImage {
-  TickImage() {
+  static PerfEvent TickEvent() {
     PerfEvent tick;
     tick.name = "made:tick";
     tick.attr.type = PERF_TYPE_TRACEPOINT;
@@ -26,7 +26,10 @@ struct TickImage : PerfImage {
                             PERF_SAMPLE_CPU | PERF_SAMPLE_RAW;
     tick.attr.sample_id_all = 1;
     tick.ids = {10, 11};
-    events = {tick};
+    return tick;
+  }
+  TickImage() {
+    events = {TickEvent()};
     features = {{kPerfFeatureEventDescription, EventNames()},
                 {kPerfFeatureTracingData, PerfTracingData("made", {kTickFormat})}};
   }

@@ -10,6 +10,7 @@
 
 #include "fakes/fake_file_system.h"
 #include "fakes/perf_image.h"
+#include "fakes/tick_image.h"
 #include "perf/perf_side_band.h"
 
 namespace hangscope {
@@ -21,22 +22,10 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
-constexpr char kFormat[] =
-    "name: tick\nID: 77\nformat:\n\tfield:unsigned short "
-    "common_type;\toffset:0;\tsize:2;\tsigned:0;\n\n\tfield:int "
-    "count;\toffset:8;\tsize:4;\tsigned:1;\n\nprint fmt: \"\"\n";
-
 class PerfFileTest : public ::testing::Test {
  protected:
   PerfFileTest() {
-    PerfEvent tick;
-    tick.name = "made:tick";
-    tick.attr.type = PERF_TYPE_TRACEPOINT;
-    tick.attr.config = 77;
-    tick.attr.sample_type = PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_TID | PERF_SAMPLE_TIME |
-                            PERF_SAMPLE_CPU | PERF_SAMPLE_RAW;
-    tick.attr.sample_id_all = 1;
-    tick.ids = {10, 11};
+    const PerfEvent tick = TickImage::TickEvent();
     PerfEvent other = tick;
     other.name = "cycles:u";
     other.attr.type = PERF_TYPE_HARDWARE;
@@ -47,15 +36,10 @@ class PerfFileTest : public ::testing::Test {
                        {kPerfFeatureCommand,
                         PerfBytes(uint32_t{2}) + PerfSizedText("perf") + PerfSizedText("record")},
                        {kPerfFeatureEventDescription, image_.EventNames()},
-                       {kPerfFeatureTracingData, PerfTracingData("made", {"broken", kFormat})}};
+                       {kPerfFeatureTracingData, PerfTracingData("made", {"broken", kTickFormat})}};
   }
   // One of the first event's samples: its count tells which.
-  static std::string Tick(int count) {
-    return PerfRecordOf(PERF_RECORD_SAMPLE, PerfWord(11) + PerfIds(1, 2) +
-                                                PerfWord(1000 + static_cast<uint64_t>(count)) +
-                                                PerfBytes(count % 4, 0) + PerfBytes(12u) +
-                                                std::string(8, '\0') + PerfBytes(count));
-  }
+  static std::string Tick(int count) { return TickImage::Tick(count); }
   static std::string Auxtrace(uint64_t said_bytes, const std::string& bytes, uint64_t offset = 0) {
     return PerfRecordOf(kPerfAuxtrace, PerfWord(said_bytes) + PerfWord(offset) + PerfWord(5) +
                                            PerfBytes(3u, 44, 6, 0u)) +
@@ -75,7 +59,7 @@ class PerfFileTest : public ::testing::Test {
   // The counts of all ticks that can be read.
   std::vector<int> Ticks() {
     std::vector<int> counts;
-    const auto format = TracepointFormat::Parse(kFormat);
+    const auto format = TracepointFormat::Parse(kTickFormat);
     EXPECT_TRUE(file_
                     ->ForEach([&](const PerfRecord& record) {
                       if (record.type == PERF_RECORD_SAMPLE && record.event == 0)
@@ -145,7 +129,7 @@ TEST_F(PerfFileTest, ReadsTheSameInEitherForm) {
     ASSERT_THAT(file_->events(), SizeIs(2));
     EXPECT_EQ(file_->events()[0].name, "made:tick");
     EXPECT_EQ(file_->events()[0].system, "made");
-    EXPECT_EQ(file_->events()[0].format, kFormat);
+    EXPECT_EQ(file_->events()[0].format, kTickFormat);
     EXPECT_EQ(file_->events()[1].name, "cycles:u");
     EXPECT_THAT(file_->events()[0].ids, ElementsAre(10, 11));
     EXPECT_EQ(Ticks(), UpTo(5));

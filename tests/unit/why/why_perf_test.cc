@@ -34,6 +34,14 @@ constexpr int64_t kFutex = 202;
 
 class WhyPerfTest : public ::testing::Test {
  protected:
+  // Of 100 bytes each, by a ring that overwrites itself.
+  void TellPieces(int count) {
+    for (int i = 0; i < count; ++i) {
+      story_.Comes(1000 + 100 * i, 3, 7);
+      story_.Aux(1050 + 100 * i, 3, 7, 100 * (i + 1), 100, PERF_AUX_FLAG_OVERWRITE);
+      story_.Switch(1050 + 100 * i, 3, 7, kSleeps, 0);
+    }
+  }
   WhyReport Ask(bool json = false) {
     EXPECT_TRUE(WriteWholeFile(files_, "perf.data", story_.image.File()).ok());
     WhyPerfOptions options;
@@ -604,11 +612,7 @@ TEST_F(WhyPerfTest, CountsWhatSnapshotsHaveTwice) {
 
 // perf record -S: four pieces went through a ring that has room for two.
 TEST_F(WhyPerfTest, BeginsTheWindowWhereASnapshotsOlderPiecesWereOverwritten) {
-  for (int i = 0; i < 4; ++i) {
-    story_.Comes(1000 + 100 * i, 3, 7);
-    story_.Aux(1050 + 100 * i, 3, 7, 100 * (i + 1), 100, PERF_AUX_FLAG_OVERWRITE);
-    story_.Switch(1050 + 100 * i, 3, 7, kSleeps, 0);
-  }
+  TellPieces(4);
   story_.Auxtrace(3, 200, 200);
   auto window = WindowObject();
   EXPECT_FALSE(window["from_the_start"]);
@@ -621,11 +625,7 @@ TEST_F(WhyPerfTest, BeginsTheWindowWhereASnapshotsOlderPiecesWereOverwritten) {
 
 // When the end of a piece was written that is left of it, nothing says.
 TEST_F(WhyPerfTest, BeginsTheWindowBehindAPieceOfWhichOnlyTheEndIsLeft) {
-  for (int i = 0; i < 3; ++i) {
-    story_.Comes(1000 + 100 * i, 3, 7);
-    story_.Aux(1050 + 100 * i, 3, 7, 100 * (i + 1), 100, PERF_AUX_FLAG_OVERWRITE);
-    story_.Switch(1050 + 100 * i, 3, 7, kSleeps, 0);
-  }
+  TellPieces(3);
   story_.Auxtrace(3, 140, 160);
   const auto window = WindowObject();
   EXPECT_EQ(window["from_ns"], 1150);
