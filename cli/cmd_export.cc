@@ -203,7 +203,7 @@ int Export(ExportWords& words) {
   auto source = OpenTraceSource(input.files(), clock, words.request);
   if (!source.ok() && export_interrupted != 0) return kExitInterrupted;
   bar->Begin("writing");
-  if (!source.ok()) return Fail(source.status());
+  if (!source.ok()) return Fail(input.WhyNot(source.status()));
   for (const std::string& warning : (*source)->head().warnings) PrintNote("warning: " + warning);
   StandardOutput output;
   words.options.standard_output = &output;

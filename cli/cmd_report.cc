@@ -104,7 +104,7 @@ int ReportCommand(const std::vector<std::string>& words) {
   if (Status status = input.Read(options.source.target); !status.ok()) return Fail(status);
   SystemClock clock;
   auto report = ReadReport(input.files(), clock, options);
-  if (!report.ok()) return Fail(report.status());
+  if (!report.ok()) return Fail(input.WhyNot(report.status()));
   if (given.data) return Succeed(ReportDataJson(*report) + "\n");
   if (output == "-") return Succeed(ReportPage(ReportDataJson(*report)));
   const Status written =

@@ -195,6 +195,7 @@ int WhyCommand(const std::vector<std::string>& words) {
   process.stop = !no_stop;
   SetScreen(STDOUT_FILENO, &process);
   auto report = recorded ? std::move(*recorded) : Ask(input.files(), options, process);
+  if (!report.ok()) return Fail(input.WhyNot(report.status()));
   return Report(report);
 }
 

@@ -126,9 +126,17 @@ Status PipedInput::Read(const std::string& target) {
     if (!is_input) close(fd);
     if (!status.ok()) return status;
   }
+  target_ = target;
   if (fd_ >= 0) with_it_ = std::make_unique<FilesWithOneMore>(PosixFileSystem(), target, fd_);
   const std::string program = CompressorOf(files(), target);
   return program.empty() ? Status() : Compressed(target, program);
+}
+
+Status PipedInput::WhyNot(const Status& status) const {
+  if (with_it_ == nullptr || status.code() != Status::Code::kNotFound) return status;
+  return Status::NotFound(fmt::format(
+      "what came through '{}' is no perf.data, or has no records; give anything else as a file",
+      target_));
 }
 
 }  // namespace hangscope::cli

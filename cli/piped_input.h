@@ -22,12 +22,15 @@ class PipedInput {
   // The first Ctrl-C leaves the writer some seconds to end, the second ends it. Fails, too, where
   // `target` is compressed.
   Status Read(const std::string& target);
+  // Why a command failed: where nothing takes what was read for its own, that says so.
+  Status WhyNot(const Status& status) const;
   // Those of the machine, and among them what was read.
   FileSystem& files() { return with_it_ != nullptr ? *with_it_ : PosixFileSystem(); }
 
  private:
   Status ReadPipe(int fd, const std::string& name);
 
+  std::string target_;  // that was read
   std::unique_ptr<FilesWithOneMore> with_it_;
   int fd_ = -1;
   bool owns_ = false;

@@ -55,10 +55,13 @@ class Piped(Case):
             self.assertIn(f"gzip -dc {path} | hangscope why -", done.err.decode())
         self.assertIn(b"put 'gzip -d' before it", self.hangscope("why", "-", stdin=path.read_bytes()).err)
 
-    def test_an_empty_pipe(self):
-        done = self.hangscope("why", "-", stdin=b"")
-        self.assertEqual(done.status, 3, done.out)
-        self.assertEqual(len(done.err.splitlines()), 1)
+    def test_a_pipe_without_a_recording(self):
+        for words in (["why"], ["report", "-o", "-"], ["export", "--to", "text"]):
+            for text in (b"", b"text\n", bytes(3000)):
+                with self.subTest(words=words, text=text[:5]):
+                    done = self.hangscope(*words, "-", stdin=text)
+                    self.assertEqual(done.status, 3, done.out)
+                    self.assertEqual(done.err, b"hangscope: error: what came through '-' is no perf.data, or has no records; give anything else as a file\n")
 
     def test_ctrl_c_lets_the_writer_end(self):
         """The writer says all it has only when it is interrupted, as perf record does."""
