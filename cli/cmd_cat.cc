@@ -8,26 +8,13 @@
 #include "base/file_system.h"
 #include "base/units.h"
 #include "commands.h"
+#include "help/all_helps.h"
 #include "options.h"
 #include "ring/history.h"
 #include "run/recording_places.h"
 
 namespace hangscope::cli {
 namespace {
-
-constexpr char kCatHelp[] =
-    R"(usage: hangscope cat [options] [RING|SNAPSHOT]
-
-Prints what a ring or a snapshot holds: oldest first, whole lines. RING is a recorder's
-prefix (trace/fw), one of its streams (trace/fw.stdout) or one of its files; it may be
-live, finished or left behind by a recorder that was killed. Without it, the newest of your
-recordings that has no place of its own (hangscope run without --prefix).
-
-  --follow              go on as the recorder does, until it ends
-  --stream NAME         stdout, stderr or fdN, where there are several
-
-What is missing is told on stderr. Status: 0; 2 usage; 3 nothing could be read.
-)";
 
 constexpr int kLooksForHeir = 20;  // a guard takes over from a recorder that was killed
 constexpr auto kFollowInterval = std::chrono::milliseconds(50);
@@ -67,13 +54,13 @@ int Print(const std::string& prefix, bool follow) {
 }  // namespace
 
 int CatCommand(const std::vector<std::string>& words) {
-  OptionParser parser("cat", kCatHelp);
+  OptionParser parser(CatHelp());
   std::string target;
   std::string stream;
   bool follow = false;
   parser.Positional("target", &target);
   parser.Option("--stream", &stream);
-  parser.Flag("--follow,-f", &follow);
+  parser.Flag("--follow", &follow);
   if (const auto exit = parser.Parse(words)) return *exit;
   if (Status status = ChooseNewest("recording", NewestRecording, &target); !status.ok())
     return Fail(status);

@@ -7,29 +7,13 @@
 #include "base/numbers.h"
 #include "base/units.h"
 #include "commands.h"
+#include "help/all_helps.h"
 #include "options.h"
 #include "tools/cost_table.h"
 #include "tools/count_cost.h"
 
 namespace hangscope::cli {
 namespace {
-
-constexpr char kCostHelp[] =
-    R"(usage: hangscope cost [options] -- qemu-system-ARCH [ARGUMENT...]
-
-Runs QEMU with a plugin that counts, and prints what pieces of the program on the target
-cost for each hart and event: instructions, loads, stores; an AMO is one store.
-
-  --elf FILE            the program on the target, with its symbols
-  --symbol NAME         count inside this function, repeatable; what it calls does not count
-  --mark NAME           count between HANGSCOPE_MARK_BEGIN(NAME) and HANGSCOPE_MARK_END(NAME)
-                        of hangscope/target/mark.h, repeatable
-  --per N|calls         an event is: one N-th of each time entered; each time entered [calls]
-  --seconds T           end QEMU after T, if it does not end by itself
-  --json                one JSON object instead of the table (docs/hangscope-cost.md)
-
-Status: 0; 2 usage; 3 nothing was counted, or something was never entered.
-)";
 
 Result<uint64_t> ParsePer(const std::string& text) {
   if (text == "calls") return uint64_t{1};
@@ -74,8 +58,9 @@ int WriteReport(const CostReport& report, bool json) {
 }  // namespace
 
 int CostCommand(const std::vector<std::string>& words, const StartSignals& signals) {
-  const auto dashes = std::find(words.begin(), words.end(), "--");
-  OptionParser parser("cost", kCostHelp);
+  OptionParser parser(CostHelp());
+  const auto mine_end = words.begin() + static_cast<ptrdiff_t>(parser.WordsBeforeProgram(words));
+  const auto program = mine_end != words.end() && *mine_end == "--" ? mine_end + 1 : mine_end;
   CostOptions options;
   std::string elf_path;
   std::string per = "calls";
@@ -87,8 +72,8 @@ int CostCommand(const std::vector<std::string>& words, const StartSignals& signa
   parser.Option("--per", &per);
   parser.Option("--seconds", &seconds);
   parser.Flag("--json", &json);
-  if (const auto exit = parser.Parse({words.begin(), dashes})) return *exit;
-  if (dashes != words.end()) options.command.assign(dashes + 1, words.end());
+  if (const auto exit = parser.Parse({words.begin(), mine_end})) return *exit;
+  options.command.assign(program, words.end());
   if (Status status = Check(options, elf_path); !status.ok()) return Fail(status);
   auto events = ParsePer(per);
   if (!events.ok()) return Fail(events.status());

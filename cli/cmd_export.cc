@@ -14,41 +14,14 @@
 #include "commands.h"
 #include "cost_limits.h"
 #include "export/trace_export.h"
+#include "help/all_helps.h"
 #include "options.h"
 #include "piped_input.h"
+#include "progress_bar.h"
 
 namespace hangscope::cli {
 namespace {
 
-constexpr char kExportHelp[] =
-    R"(usage: hangscope export [options] --to FORMAT SNAPSHOT|TARGET
-
-Writes what was recorded, of all cores and CPUs in the order of time, for other programs.
-FORMAT is chrome, ctf, jsonl, perfetto or text. What can be exported: a snapshot, whatever hangscope show takes
-(a scope file, pid:N, core:FILE, gdb:HOST:PORT, exec:COMMAND), a perf.data,
-- for one that comes through a pipe.
-
-  --to, -t FORMAT       see above
-  -o PATH               where to [-, standard output]
-  --force               replace what is there
-  --from T, --until T   only so much: seconds of the recording's clock, or back from its
-                        end, as in --from=-2s
-  --core N|A-B|NAME     only of these cores and CPUs
-  --task N|NAME         only of this task or thread
-  --event NAME          only events of this name
-  --last N              only the newest N
-  --no-streams          without instruction traces in streams, and hardware traces not decoded
-  --branches N          of each hardware trace only the newest N branches [10000]
-  --elf FILE            the program: names of its events, and where the scope is
-  --intrusive           the target may be stopped for a moment
-
-What is missing is part of what is written. A last line on stderr sums up.
-Status: 0; 2 usage; 3 nothing can be read, or not written; 130 interrupted.
-)";
-
-constexpr TimeNs kQuietFor = kSecond;  // no progress is told before
-constexpr TimeNs kBetweenBars = 100 * kMillisecond;
-constexpr int kBarWidth = 40;
 constexpr size_t kMostExportedBranches = 1'000'000;
 
 // Standard output as a file that is written from its begin to its end.
@@ -75,46 +48,6 @@ class StandardOutput final : public File {
   bool nobody_listens_ = false;
 };
 
-// A bar on stderr, where that is a terminal, for what takes its time.
-class ProgressBar {
- public:
-  // `beside_output`: what is written goes to standard output; a bar amid it on one terminal would
-  // spoil both.
-  ProgressBar(Clock& clock, bool beside_output)
-      : clock_(clock),
-        start_(clock.Monotonic()),
-        wanted_(isatty(STDERR_FILENO) != 0 && !(beside_output && isatty(STDOUT_FILENO) != 0)) {}
-  ~ProgressBar() {
-    if (shown_ > 0) WriteAll(STDERR_FILENO, "\r\033[K");
-  }
-  ProgressBar(const ProgressBar&) = delete;
-  ProgressBar& operator=(const ProgressBar&) = delete;
-
-  // Another part of the work. What is shown of the one before goes, so that lines may be printed.
-  void Begin(const char* work) {
-    if (shown_ > 0) WriteAll(STDERR_FILENO, "\r\033[K");
-    work_ = work;
-  }
-
-  void Show(double part) {
-    const TimeNs now = clock_.Monotonic();
-    if (!wanted_ || now - start_ < kQuietFor || now - shown_ < kBetweenBars) return;
-    shown_ = now;
-    const int done = static_cast<int>(std::clamp(part, 0.0, 1.0) * kBarWidth);
-    WriteAll(
-        STDERR_FILENO,
-        fmt::format("\r[{}{}] {:3.0f} % {}\033[K", std::string(static_cast<size_t>(done), '#'),
-                    std::string(static_cast<size_t>(kBarWidth - done), ' '), part * 100, work_));
-  }
-
- private:
-  Clock& clock_;
-  const TimeNs start_;
-  const bool wanted_;
-  const char* work_ = "";
-  TimeNs shown_ = 0;
-};
-
 volatile sig_atomic_t export_interrupted = 0;
 
 struct ExportWords {
@@ -122,6 +55,7 @@ struct ExportWords {
   TraceExportOptions options;
   std::string from, until, last, branches;
   bool no_streams = false;
+  bool quiet = false;
 };
 
 // "12.5", "12.5s": of the clock; "-2s", "-500ms", "-20us": back from the end.
@@ -149,7 +83,16 @@ Status Resolve(ExportWords* words) {
   words->request.from = *from;
   words->request.to = *until;
   words->request.streams = !words->no_streams;
-  if (words->options.path == "-") words->options.path.clear();
+  TraceExportOptions& options = words->options;
+  if (options.path == "-") options.path.clear();
+  if (options.format.empty()) options.format = TraceFormatOfPath(options.path);
+  for (const TraceFormatInfo& info : TraceFormats()) {
+    if (info.name == options.format && info.is_binary && !info.is_folder && options.path.empty() &&
+        isatty(STDOUT_FILENO) != 0)
+      return Status::Usage(
+          fmt::format("--to {} is binary, and standard output a terminal; for example -o hang{}",
+                      info.name, info.endings[0]));
+  }
   if (!words->branches.empty()) {
     const auto branches = ParseWhole<size_t>(words->branches, 0, kMostExportedBranches);
     if (!branches)
@@ -212,7 +155,7 @@ int Export(ExportWords& words) {
   if (!summary.ok()) return output.nobody_listens() ? kExitClean : Fail(summary.status());
   if (summary->stopped) return kExitInterrupted;
   for (const std::string& warning : (*source)->end().warnings) PrintNote("warning: " + warning);
-  PrintNote(SummaryText(*summary, words.options.path));
+  if (!words.quiet) PrintNote(SummaryText(*summary, words.options.path));
   return kExitClean;
 }
 
@@ -221,12 +164,12 @@ constexpr unsigned kMostCpuSecondsOfExport = 3600;
 }  // namespace
 
 int ExportCommand(const std::vector<std::string>& words) {
-  OptionParser parser("export", kExportHelp);
+  OptionParser parser(ExportHelp());
   ExportWords wanted;
   TraceRequest& request = wanted.request;
   parser.Positional("target", &request.source.target);
-  parser.Option("--to,-t", &wanted.options.format);
-  parser.Option("-o,--output", &wanted.options.path);
+  parser.Option("--to", &wanted.options.format);
+  parser.Option("--output", &wanted.options.path);
   parser.Flag("--force", &wanted.options.force);
   parser.Option("--from", &wanted.from);
   parser.Option("--until", &wanted.until);
@@ -238,6 +181,7 @@ int ExportCommand(const std::vector<std::string>& words) {
   parser.Option("--branches", &wanted.branches);
   parser.Option("--elf", &request.source.elf);
   parser.Flag("--intrusive", &request.source.intrusive);
+  parser.Flag("--quiet", &wanted.quiet);
   if (const auto exit = parser.Parse(words)) return *exit;
   LimitCost(kMostCpuSecondsOfExport);
   if (request.source.target.empty())

@@ -3,27 +3,14 @@
 
 #include "commands.h"
 #include "control/recorder_table.h"
+#include "help/all_helps.h"
 #include "options.h"
 #include "recorders.h"
 
 namespace hangscope::cli {
-namespace {
-
-constexpr char kLsHelp[] =
-    R"(usage: hangscope ls [options]
-
-Lists the recorders (hangscope run and tee) that run now as this user, by name: process,
-program, age, bytes so far and lately, snapshots taken, and what each thinks of its program.
-
-  --json                one JSON object a line (docs/hangscope-ls.md)
-
-Status: 0, also where none runs; 2 usage.
-)";
-
-}  // namespace
 
 int LsCommand(const std::vector<std::string>& words) {
-  OptionParser parser("ls", kLsHelp);
+  OptionParser parser(LsHelp());
   bool json = false;
   parser.Flag("--json", &json);
   if (const auto exit = parser.Parse(words)) return *exit;

@@ -2,12 +2,16 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <memory>
+
 #include "base/clock.h"
 #include "base/numbers.h"
 #include "commands.h"
 #include "cost_limits.h"
+#include "help/all_helps.h"
 #include "options.h"
 #include "piped_input.h"
+#include "progress_bar.h"
 #include "report/read_report.h"
 #include "report/report_data.h"
 #include "report/report_divergence.h"
@@ -17,26 +21,6 @@
 
 namespace hangscope::cli {
 namespace {
-
-constexpr char kReportHelp[] =
-    R"(usage: hangscope report [options] [SNAPSHOT]
-
-One page about a hang: the verdict, who waits for whom, what happened when, faults, threads,
-the last lines. It is one HTML file that needs no network. SNAPSHOT is a snapshot's folder;
-or, as for hangscope why, a scope's file, a core dump, a perf.data, - for one that comes
-through a pipe. Without it, the newest snapshot that hangscope run took without --prefix.
-
-  -o FILE               where the page goes [SNAPSHOT/report.html, of others NAME.report.html];
-                        - is standard output
-  --force               also where there is one already
-  --data                the page's data alone, as JSON, on standard output (docs/report-data.md)
-  --against HEALTHY     the same of a run that did not hang: where this one left its way; the
-                        page is SNAPSHOT/report.against.html then, and always written anew
-  --elf FILE            the program: names, files and lines [as the snapshot says]
-  --events N            of what happened, at most the newest N [200000]
-
-Status: 0 the page is there; 2 usage; 3 the snapshot cannot be read, or the page not written.
-)";
 
 constexpr size_t kMostEvents = 10'000'000;
 
@@ -69,11 +53,11 @@ constexpr unsigned kMostCpuSecondsOfReport = 600;
 }  // namespace
 
 int ReportCommand(const std::vector<std::string>& words) {
-  OptionParser parser("report", kReportHelp);
+  OptionParser parser(ReportHelp());
   ReportOptions options;
   Words given;
   parser.Positional("snapshot", &options.source.target);
-  parser.Option("-o", &given.output);
+  parser.Option("--output", &given.output);
   parser.Option("--against", &options.against);
   parser.Option("--elf", &options.source.elf);
   parser.Option("--events", &given.events);
@@ -103,7 +87,11 @@ int ReportCommand(const std::vector<std::string>& words) {
   PipedInput input;
   if (Status status = input.Read(options.source.target); !status.ok()) return Fail(status);
   SystemClock clock;
+  auto bar = std::make_unique<ProgressBar>(clock, given.data || output == "-");
+  bar->Begin("reading what happened");
+  options.progress = [&](double part) { bar->Show(part); };
   auto report = ReadReport(input.files(), clock, options);
+  bar.reset();
   if (!report.ok()) return Fail(input.WhyNot(report.status()));
   if (given.data) return Succeed(ReportDataJson(*report) + "\n");
   if (output == "-") return Succeed(ReportPage(ReportDataJson(*report)));

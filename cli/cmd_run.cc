@@ -10,63 +10,13 @@
 #include "base/numbers.h"
 #include "commands.h"
 #include "cpu_options.h"
+#include "help/all_helps.h"
 #include "process/linux_inspector.h"
 #include "recorder_options.h"
 #include "run/run_session.h"
 
 namespace hangscope::cli {
 namespace {
-
-constexpr char kRunHelp[] =
-    R"(usage: hangscope run [options] -- PROGRAM [ARGUMENT...]
-
-Starts PROGRAM, records what it prints into bounded rings on disk, passes it on, and watches: when
-its threads, or all cores of its trace, are stuck, or its log repeats itself, for the stall time, it
-says where, and takes a snapshot. One that waits for the outside, as a server does, is left alone.
-
-watching
-  --elf FILE            the program on the target: functions, files, lines
-  --place-regex RE      what a place of a log is: (?P<place>...) of lines that match, (?P<core>...)
-  --scope TARGET        its mailboxes: pid:, file:PATH of RAM, none [found; a guest's with --elf]
-  --stall T             time without progress that makes a hang [10] (2.5, 500ms, 2m)
-  --on-hang WHAT        snapshot, kill (and end it: 124), exec:COMMAND (of a shell), none [snapshot]
-  --act-on WHICH        on hangs that are possible, likely or certain at least, and on partial ones,
-                        where others go on: likely,partial [likely]
-  --expect-output T     silence of T is a hang; --closed: a wait for somebody outside is one
-  --timeout T           after T it is ended, with all that is known (124)
-recording
-  --prefix P            rings P.STREAM.*, snapshots P.snapshot-NNNN/ [~/.local/state/hangscope/...]
-  --keep-rings          without --prefix: they stay also where nothing happened
-  --size S --keep N     each ring takes S times N bytes at most [500M, 3]
-  --compress HOW        zstd, none, or auto: zstd as long as it keeps up [auto]
-  --memory S            what may wait for a slow disk or reader, each stream [64M]
-  --lossless            PROGRAM waits for a slow reader of its output instead of losing it
-  --capture STREAMS     of stdout, stderr and fd:N, PROGRAM's descriptor N [stdout,stderr]
-  --no-passthrough      do not pass the output on
-  --pty                 PROGRAM's stdout and stderr are one terminal: lines at once, colours
-  --line-buffered       lines at once where PROGRAM uses C stdio, without a terminal
-what the kernel does with it (hangscope doctor)
-  --cpu                 switches, wake-ups, calls, signals, faults of its threads: cpu.perf.data
-  -e EVENT              this, too: as perf names it, or probe:FUNCTION@BINARY; repeatable
-  -a -g --cpu-size S    --all-cpus: of all processes; --call-stacks: of events; of each ring [4M]
-  --window W            what a snapshot covers: 2s, 16M, since-last, all, coherent [coherent]
-  --history none        no last switches and wake-ups for reports, kept where permitted [auto]
-snapshots
-  --trigger RE          one for a line that matches RE (RE2); repeatable
-  --trigger-rate P%[/T] one when less than P % of the usual rate comes, over T [5] seconds
-  --trigger-silence T   one when nothing comes for T; --trigger-quiet T: each then rests so long [1]
-  --on-exit WHAT        snapshot (if PROGRAM dies or its status is not 0), always, none [snapshot]
-  --post T|S            record on for a time (2s) or a size (16M) before taking one
-  --max-snapshots M     how many are kept: the first and the newest [2]
-reporting
-  --heartbeat T         a sign of life on stderr every T seconds, 0: none [5]
-  --json --log FILE     JSON Lines instead of text (docs/json.md); to FILE instead of stderr
-  --junit FILE          the outcome as JUnit XML
-
-hangscope snap, SIGUSR1 and SIGUSR2 take one, too; SIGINT, SIGTERM, SIGHUP go to PROGRAM.
-Status: PROGRAM's own; 124 ended for a hang or --timeout; 125 hangscope failed; 126, 127
-PROGRAM could not be started; 128+N it died of signal N.
-)";
 
 // "fw" for --elf build/fw.elf; without an ELF the program gives the name.
 std::string DefaultName(const std::string& elf, const std::string& program) {
@@ -189,14 +139,11 @@ int FailRun(const Status& status) {
 }  // namespace
 
 int RunCommand(const std::vector<std::string>& words, const StartSignals& signals) {
-  // What follows "--" is the program's alone.
-  const auto dashes = std::find(words.begin(), words.end(), "--");
-  const std::vector<std::string> mine(words.begin(), dashes);
-  if (dashes == words.end() && !words.empty() && !words.front().starts_with("-")) {
-    return FailRun(Status::Usage(
-        fmt::format("put -- before the program: hangscope run -- {}", fmt::join(words, " "))));
-  }
-  OptionParser parser("run", kRunHelp);
+  OptionParser parser(RunHelp());
+  // What follows is the program's alone.
+  const auto mine_end = words.begin() + static_cast<ptrdiff_t>(parser.WordsBeforeProgram(words));
+  const std::vector<std::string> mine(words.begin(), mine_end);
+  const auto program = mine_end != words.end() && *mine_end == "--" ? mine_end + 1 : mine_end;
   RecorderWords recorder_words;
   recorder_words.compress = "auto";
   recorder_words.AddTo(&parser);
@@ -229,10 +176,9 @@ int RunCommand(const std::vector<std::string>& words, const StartSignals& signal
   parser.Flag("--pty", &pty);
   parser.Flag("--line-buffered", &line_buffered);
   if (const auto exit = parser.Parse(mine, kRunFailed)) return *exit;
-  if (dashes == words.end() || dashes + 1 == words.end()) {
-    return FailRun(Status::Usage("no program to run; for example hangscope run -- make test"));
-  }
-  options.observer.command.assign(dashes + 1, words.end());
+  if (program == words.end())
+    return FailRun(Status::Usage("no program to run; for example hangscope run make test"));
+  options.observer.command.assign(program, words.end());
   auto streams = ResolveStreams(capture, pty);
   if (!streams.ok()) return FailRun(streams.status());
   options.streams = std::move(*streams);

@@ -13,6 +13,7 @@
 #include "base/utf8.h"
 #include "commands.h"
 #include "hangscope/abi/watch.h"
+#include "help/all_helps.h"
 #include "options.h"
 #include "scope/delay_text.h"
 #include "scope/live_scope.h"
@@ -24,44 +25,6 @@
 
 namespace hangscope::cli {
 namespace {
-
-constexpr char kSetHelp[] =
-    R"(usage: hangscope set WHAT [options] TARGET CORES... [SETTING=VALUE...]
-
-Changes what a target that runs does, by writing into its scope; it is not stopped for it.
-
-  pause                  the cores stop at their next HANGSCOPE_PAUSE()
-  resume                 paused ones go on, also those that the code itself paused
-  delay                  before accesses of the bus: read= write= atomic=N rounds, or
-                         random:N for 0 to N of them; seed=N. Prints which ran at once;
-                         without any, prints what is set and ran so far
-  mask                   which events are recorded: classes=all, classes=task,sync
-  freeze                 recording stops; after=N: after so many more events
-  features               for the whole target, without CORES: waypoints, waits, asserts,
-                         pauses, debug, delays, bus, stacks, guards, or all =0 or =1;
-                         without any, prints what is on
-
-0 and off switch off. TARGET is as for hangscope watch. CORES is a list of these:
-
-  all    0    1-3        cores by number
-  (x,y)  (x1,y1)-(x2,y2) those of a node, of all nodes in a rectangle; x,y where there
-                         are several nodes
-  NAME                   those of a role, or a thread
-  NAME@(x,y)             of these only those of the node, or of (x1,y1)-(x2,y2); a list
-                         is all that any part of it names
-
-  --elf FILE             the program: names of roles, and where the scope is
-  --intrusive            the target may be stopped for a moment (gdb:)
-  --start FILE           TARGET is a program's ELF: FILE becomes a copy of it that begins
-                         with these delays or features. Built with HANGSCOPE_START_SETTINGS
-  --cores-of TARGET      with --start: roles and nodes are as in this run or snapshot
-
-  hangscope set pause pid:4711 1-3
-  hangscope set delay /dev/shm/ram 'writer@(0,0)-(1,1)' write=random:500 seed=7
-  hangscope set delay --start slow.elf fw.elf 4 write=random:500 seed=7
-
-Status: 0; 2 usage; 3 the target cannot be read or written.
-)";
 
 const std::vector<std::string> kActions = {"pause", "resume", "delay",
                                            "mask",  "freeze", "features"};
@@ -345,7 +308,7 @@ int Set(const SetWords& words) {
 }  // namespace
 
 int SetCommand(const std::vector<std::string>& words) {
-  OptionParser parser("set", kSetHelp);
+  OptionParser parser(SetHelp());
   SetWords set;
   std::vector<std::string> rest;
   parser.Option("--elf", &set.source.elf);

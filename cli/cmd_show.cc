@@ -14,6 +14,7 @@
 #include "commands.h"
 #include "device/live_device.h"
 #include "hangscope/abi/record.h"
+#include "help/all_helps.h"
 #include "options.h"
 #include "scope/scope_text.h"
 #include "scope/scope_view.h"
@@ -23,34 +24,6 @@
 
 namespace hangscope::cli {
 namespace {
-
-constexpr char kShowHelp[] =
-    R"(usage: hangscope show [options] TARGET
-
-Prints the events that a program recorded with hangscope/hangscope.h, oldest first, and
-what its tasks wait for. TARGET may be live, hung, or long dead:
-
-  file:PATH[@OFFSET]    a scope file, a dump of memory, guest RAM; or a console's log
-                        with a dump in it; file: may be left out
-  SNAPSHOT              a snapshot's folder
-  pid:N                 a process
-  core:FILE             a core dump
-  gdb:HOST:PORT         a debug server, or gdb:PATH for its socket; it stops the target
-                        for a moment, so this wants --intrusive
-  exec:COMMAND          a helper that reaches the target's memory (docs/probes.md)
-
-  --elf FILE            the program: names of its events, and where the scope is
-  --core N|A-B|NAME     only of these cores
-  --task N              only while this task ran, and what it waits for
-  --event NAME          only events of this name
-  --last N              only the newest N
-  --stats               numbers, no events: run times, load, wake-ups, interrupts, mutexes
-  --follow, -f          go on as they come, until the target ends
-  --json                JSON Lines (docs/json.md)
-  --intrusive           the target may be stopped for a moment
-
-Status: 0; 2 usage; 3 the target cannot be read, or has no scope; 130 interrupted.
-)";
 
 constexpr TimeNs kShowInterval = 50 * kMillisecond;
 
@@ -314,7 +287,7 @@ int Show(const ShowWords& words) {
 }  // namespace
 
 int ShowCommand(const std::vector<std::string>& words) {
-  OptionParser parser("show", kShowHelp);
+  OptionParser parser(ShowHelp());
   ShowWords show;
   parser.Positional("target", &show.source.target);
   parser.Option("--elf", &show.source.elf);
@@ -322,7 +295,7 @@ int ShowCommand(const std::vector<std::string>& words) {
   parser.Option("--task", &show.task);
   parser.Option("--event", &show.event);
   parser.Option("--last", &show.last);
-  parser.Flag("--follow,-f", &show.follow);
+  parser.Flag("--follow", &show.follow);
   parser.Flag("--json", &show.json);
   parser.Flag("--stats", &show.stats);
   parser.Flag("--intrusive", &show.source.intrusive);

@@ -5,24 +5,12 @@
 #include "base/utf8.h"
 #include "commands.h"
 #include "control/recorder_table.h"
+#include "help/all_helps.h"
 #include "options.h"
 #include "recorders.h"
 
 namespace hangscope::cli {
 namespace {
-
-constexpr char kSnapHelp[] =
-    R"(usage: hangscope snap [options] PID|NAME|DIR
-
-Asks a recorder that runs now (hangscope ls) for a snapshot and prints its absolute path
-once it is safely on the disk. The recorder is named by its process, its program's process,
-its name (the last part of its prefix), its prefix, its ring, or the folder that it writes to.
-
-  --now                 do not wait for what the recorder's --post asks for
-  --since-last          only what came since the snapshot before
-
-Status: 0; 2 usage, or several recorders are meant; 3 none is, or it failed.
-)";
 
 void ListOnStderr(const std::vector<LiveRecorder>& recorders) {
   WriteAll(STDERR_FILENO, RecorderTable(StatusesOf(recorders), 0));
@@ -31,7 +19,7 @@ void ListOnStderr(const std::vector<LiveRecorder>& recorders) {
 }  // namespace
 
 int SnapCommand(const std::vector<std::string>& words) {
-  OptionParser parser("snap", kSnapHelp);
+  OptionParser parser(SnapHelp());
   std::string target;
   bool now = false;
   bool since_last = false;

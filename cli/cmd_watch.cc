@@ -10,6 +10,7 @@
 #include "commands.h"
 #include "control/control_folder.h"
 #include "cpu_options.h"
+#include "help/all_helps.h"
 #include "process/linux_inspector.h"
 #include "recorder_options.h"
 #include "run/process_watch_session.h"
@@ -21,50 +22,6 @@
 
 namespace hangscope::cli {
 namespace {
-
-constexpr char kWatchHelp[] =
-    R"(usage: hangscope watch [options] TARGET...
-
-Watches targets that record with hangscope/hangscope.h, without stopping them, and says
-who hangs and who waits for whom: deadlocks, waits that never end, silence; faults,
-corruption. Of a process that does not record, its threads.
-TARGET: pid:N; a file with the scope or a guest's RAM, file:PATH[@OFFSET]; exec:COMMAND;
-gdb:HOST:PORT, which wants --intrusive.
-
-  --elf FILE            the program: names, lines, where the scope is; one for all
-                        targets, or one for each in the same order
-  --device FILE         several memories as one target: FILE lists nodes, memories and ELFs
-                        as JSON (docs/format.md); no TARGET is needed then
-  --interval T          between polls [100ms]
-  --stall T             what waits or stands still for so long is looked into [5]
-  --budget S            bytes that polls may read in a second; they slow down for it [64M]
-  --for T               end after this time; otherwise when the targets end
-  --exit-on-hang        end at the first hang or fault
-  --on-hang WHAT        snapshot, kill (and end the process, or the simulator of the file),
-                        exec:COMMAND, none [none; with --prefix snapshot]
-  --act-on WHICH        as for hangscope run [likely]
-  --prefix P            snapshots P.snapshot-NNNN/ [~/.local/state/hangscope/...]
-  --max-snapshots M     how many of each target are kept: the first and the newest [2]
-  --plain               no live view on a terminal, but lines as into a pipe
-  --json                JSON Lines on standard output, and in the log (docs/json.md)
-  --log FILE            what changes, line by line; FILE.1 ... are older
-  --log-size S --log-keep N   the log takes S times N bytes at most [10M, 3]
-  --dump-every T        all there is goes into the log each T; else only at the beginning,
-                        after findings and at the end; --dump-all: with all words of its own
-  --append              to the log that is there
-  --junit FILE          the outcome as JUnit XML, a case for each target
-  --metrics ADDR        GET /metrics for Prometheus at HOST:PORT, or on the socket PATH
-  --intrusive           the target may be stopped for a moment
-
-  --cpu                 for one pid:N: its threads and mailboxes, and what the kernel does with it
-                        goes into snapshots; -e, -a, -g, --cpu-size, --window as for hangscope run
-
-On a terminal it shows the cores live; ? there says what keys do, q ends it, and what was
-found is printed then. Elsewhere findings are printed as they come, and which cores pause;
-ENTER resumes paused ones (in the view r does), SIGUSR1 prints the table of cores, SIGUSR2 and hangscope snap
-take a snapshot, SIGINT ends it. Status: 0 clean; 1 a hang or a fault; 2 usage; 3 a target
-cannot be read, or has no scope; 130 interrupted, nothing found.
-)";
 
 struct WatchWords {
   std::vector<std::string> targets;
@@ -286,7 +243,7 @@ int StatusOf(const ProcessWatchOutcome& outcome) {
 }  // namespace
 
 int WatchCommand(const std::vector<std::string>& words, const StartSignals& signals) {
-  OptionParser parser("watch", kWatchHelp);
+  OptionParser parser(WatchHelp());
   WatchWords watch;
   WatchOptions options;
   CpuWords cpu_words;

@@ -11,6 +11,7 @@
 #include "code/debug_info.h"
 #include "commands.h"
 #include "cost_limits.h"
+#include "help/all_helps.h"
 #include "options.h"
 #include "piped_input.h"
 #include "process/linux_inspector.h"
@@ -25,47 +26,6 @@
 
 namespace hangscope::cli {
 namespace {
-
-constexpr char kWhyHelp[] =
-    R"(usage: hangscope why [options] [TARGET]
-
-Says why a target hangs or died: who waits for whom, who stopped first and what it did then,
-faults, what is corrupt. A process of Linux needs nothing for that (docs/why-process.md); any
-other TARGET records with hangscope/hangscope.h, and may be live or dead:
-
-  file:PATH[@OFFSET]    a scope file, a dump of memory, guest RAM; or a console's log
-                        with a dump in it; file: may be left out
-  SNAPSHOT              a snapshot's folder: its verdict, scope and CPU rings; without any TARGET,
-                        the newest that hangscope run took without --prefix
-  pid:N                 a process; pid: may be left out
-  core:FILE             a core dump
-  gdb:HOST:PORT         a debug server, or gdb:PATH for its socket; it stops the target
-                        for a moment, so this wants --intrusive
-  exec:COMMAND          a helper that reaches the target's memory (docs/probes.md)
-  PERF.DATA             what perf recorded: who ran last, what it covers (docs/perf-data.md);
-                        - is standard input, of 'perf record -o - COMMAND | hangscope why -'
-  FOLDER                with snapshot.ini: what a debugger took of a board (docs/instruction-traces.md)
-
-  --device FILE         several memories as one target, instead of TARGET: FILE lists nodes,
-                        memories and ELFs as JSON (docs/format.md)
-  --elf FILE            the program: names, lines, and where the scope is
-  --stall T             how long what may be alive is looked at, and what lasts so long
-                        is a hang [1]; of pid:N without a scope, between two looks [0.05]
-  --binaries DIR        of a perf.data: the recorded programs
-  --vmlinux FILE        of a perf.data: the recorded kernel, or a kcore, or a folder with one
-  --kallsyms FILE       of a perf.data: names of the kernel's functions, as /proc/kallsyms has them
-  --with FILE           of pid:N: what why --json said on another host, or a snapshot of there; who
-                        waits for a connection to it waits for those who hold its other end
-  --debuginfod          ask the servers of $DEBUGINFOD_URLS for what is not on this machine
-  --branches N          of hardware traces: the last N branches of each [0]
-  --json                JSON Lines (docs/json.md)
-  --intrusive           the target may be stopped for a moment
-  --no-stop             no thread of pid:N may be; less is known of those that run then
-  --all                 all threads of pid:N, not as many as fit on the screen
-  --stacks              all their stacks
-
-Status: 0 neither hang nor fault; 1 a hang or a fault; 2 usage; 3 the target cannot be read.
-)";
 
 constexpr size_t kColumnsOfFiles = 120;
 constexpr size_t kMostBranches = 100'000;
@@ -126,9 +86,14 @@ Result<WhyReport> AskDevice(const std::string& path, const std::string& stall, W
   return AskWhyDevice(PosixFileSystem(), clock, *device, options);
 }
 
-int Report(const Result<WhyReport>& report) {
+int Report(const Result<WhyReport>& report, bool json) {
   if (!report.ok()) return Fail(report.status());
-  WriteOut(report->text);
+  const size_t head = std::min(report->text.find('\n'), report->text.size());
+  if (report->is_bad && !json && WantsColour(STDOUT_FILENO)) {
+    WriteOut("\033[1;31m" + report->text.substr(0, head) + "\033[0m" + report->text.substr(head));
+  } else {
+    WriteOut(report->text);
+  }
   return report->is_bad ? kExitHang : kExitClean;
 }
 
@@ -137,7 +102,7 @@ constexpr unsigned kMostCpuSecondsOfWhy = 300;
 }  // namespace
 
 int WhyCommand(const std::vector<std::string>& words) {
-  OptionParser parser("why", kWhyHelp);
+  OptionParser parser(WhyHelp());
   WhyOptions options;
   WhyProcessOptions process;
   std::string stall;
@@ -168,7 +133,7 @@ int WhyCommand(const std::vector<std::string>& words) {
   if (!device.empty() && (!options.source.target.empty() || !options.source.elf.empty()))
     return Fail(
         Status::Usage("--device stands instead of a TARGET and --elf: its file names them"));
-  if (!device.empty()) return Report(AskDevice(device, stall, options));
+  if (!device.empty()) return Report(AskDevice(device, stall, options), options.json);
   if (Status status = ChooseNewest("snapshot", NewestSnapshot, &options.source.target);
       !status.ok())
     return Fail(status);
@@ -196,7 +161,7 @@ int WhyCommand(const std::vector<std::string>& words) {
   SetScreen(STDOUT_FILENO, &process);
   auto report = recorded ? std::move(*recorded) : Ask(input.files(), options, process);
   if (!report.ok()) return Fail(input.WhyNot(report.status()));
-  return Report(report);
+  return Report(report, options.json);
 }
 
 }  // namespace hangscope::cli

@@ -27,6 +27,12 @@ int ExportCommand(const std::vector<std::string>& words);
 int DoctorCommand(const std::vector<std::string>& words);
 int WhyCommand(const std::vector<std::string>& words);
 int ReportCommand(const std::vector<std::string>& words);
+int HelpCommand(const std::vector<std::string>& words);
+
+// What `hangscope --help` prints.
+std::string MainHelpText();
+// That there is no command `name`, and which one may be meant.
+std::string UnknownCommand(const std::string& name);
 
 }  // namespace hangscope::cli
 

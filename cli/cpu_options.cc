@@ -14,9 +14,9 @@ constexpr uint64_t kLargestRing = 1u << 30;
 
 void CpuWords::AddTo(OptionParser* options) {
   options->Flag("--cpu", &cpu);
-  options->Flag("--all-cpus,-a", &all_cpus);
-  options->Flag("--call-stacks,-g", &call_stacks);
-  options->Options("--event,-e", &events);
+  options->Flag("--all-cpus", &all_cpus);
+  options->Flag("--call-stacks", &call_stacks);
+  options->Options("--event", &events);
   options->Option("--cpu-size", &size);
   options->Option("--window", &window);
 }

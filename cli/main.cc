@@ -1,6 +1,8 @@
 // hangscope: where did it stop, and what led up to that?
+#include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <exception>
 #include <new>
@@ -9,42 +11,19 @@
 #include <system_error>
 #include <vector>
 
+#include "base/near_name.h"
+#include "base/utf8.h"
 #include "commands.h"
 #include "hangscope/version.h"
+#include "help/all_helps.h"
+#include "option_environment.h"
 #include "options.h"
+#include "process_names.h"
 #include "run/run_session.h"
 #include "signals.h"
 
 namespace hangscope::cli {
 namespace {
-
-constexpr char kMainHelp[] =
-    R"(hangscope says where a program stopped and what led up to that.
-
-usage: hangscope COMMAND [options]
-
-  run [options] -- PROGRAM...   start a program, record its output into a bounded ring,
-                                watch it, and name the loop when it hangs
-  tee [options]                 the same for what comes on standard input
-  ls                            the recorders that run now, and what they think
-  snap PID|NAME|DIR             ask one of them for a snapshot
-  cat RING|SNAPSHOT             print what a ring or a snapshot holds, oldest first
-  show TARGET                   the events that a program recorded in its memory
-  export --to FORMAT WHAT       what was recorded, in formats of other programs
-  watch TARGET...               watch its cores and tasks: who hangs, who waits for whom
-  why TARGET                    the verdict on one that hangs, or is dead
-  report SNAPSHOT               one page about a hang, for a browser
-  set WHAT TARGET CORES...      pause, resume, delay, mask, freeze
-  doctor                        what this machine lets you record, and what grants the rest
-  cost [options] -- QEMU...     count what pieces of the target's code cost
-
-  hangscope COMMAND --help      the options of one command
-  hangscope --version           the version
-
-example:
-  hangscope run --elf fw.elf -- qemu-system-riscv32 -machine virt -bios none \
-    -kernel fw.elf -nographic -monitor none -serial none -d exec,nochain
-)";
 
 std::string_view own_command;
 std::terminate_handler library_terminate = std::abort;  // says what it was, and aborts
@@ -75,43 +54,106 @@ std::terminate_handler library_terminate = std::abort;  // says what it was, and
   std::abort();
 }
 
+struct Command {
+  std::string_view name;
+  int (*run)(const std::vector<std::string>& words);
+};
+
+constexpr Command kCommands[] = {
+    {"snap", SnapCommand},     {"ls", LsCommand},    {"cat", CatCommand}, {"show", ShowCommand},
+    {"export", ExportCommand}, {"set", SetCommand},  {"why", WhyCommand}, {"report", ReportCommand},
+    {"doctor", DoctorCommand}, {"help", HelpCommand}};
+
+// These deal with signals themselves.
+struct SignalCommand {
+  std::string_view name;
+  int (*run)(const std::vector<std::string>& words, const StartSignals& signals);
+};
+
+constexpr SignalCommand kSignalCommands[] = {
+    {"run", RunCommand}, {"tee", TeeCommand}, {"cost", CostCommand}, {"watch", WatchCommand}};
+
+// A variable that is no command's option would be taken for one that works.
+void NoteUnknownVariables() {
+  std::vector<std::string> known;
+  for (const CommandHelp& help : AllHelps())
+    for (const OptionGroup& group : help.groups)
+      for (const OptionHelp& option : group.options) known.push_back(option.names[0]);
+  for (const std::string& option : OptionsOfEnvironment()) {
+    if (std::find(known.begin(), known.end(), option) != known.end()) continue;
+    const std::vector<std::string> near = NearNames(option, known, 3, 1);
+    PrintNote(fmt::format("{} has no effect: no command has an option {}{}", VariableOf(option),
+                          option,
+                          near.empty() ? "" : "; did you mean " + VariableOf(near[0]) + "?"));
+  }
+}
+
+bool IsNumber(const std::string& word) {
+  return !word.empty() && word.find_first_not_of("0123456789") == std::string::npos;
+}
+
+// `hangscope 4711`, `hangscope NAME`: why it hangs.
+int OnProcess(const std::string& word, std::vector<std::string> words) {
+  if (IsNumber(word)) return WhyCommand(words);
+  const std::vector<NamedProcess> named = ProcessesNamed(word);
+  if (named.empty()) {
+    PrintError(UnknownCommand(word));
+    return kExitUsage;
+  }
+  if (named.size() > 1) {
+    std::string list;
+    for (const NamedProcess& process : named)
+      list += fmt::format("\n  hangscope {:<8} {}", process.pid,
+                          Printable(std::string_view(process.command).substr(0, 60)));
+    PrintError(
+        fmt::format("{} processes are called '{}'; choose one:{}", named.size(), word, list));
+    return kExitUsage;
+  }
+  words[0] = std::to_string(named[0].pid);
+  return WhyCommand(words);
+}
+
+int PrintVersion(const std::vector<std::string>& rest) {
+  if (!rest.empty()) {
+    PrintError(fmt::format("unexpected argument '{}'; see hangscope --help", rest[0]));
+    return kExitUsage;
+  }
+  WriteOut("hangscope " HANGSCOPE_VERSION "\n");
+  return kExitClean;
+}
+
 int Dispatch(const std::vector<std::string>& words, const StartSignals& signals) {
   const std::string command = words.empty() ? "" : words[0];
   const std::vector<std::string> rest(words.begin() + (words.empty() ? 0 : 1), words.end());
-  if (command == "run") return RunCommand(rest, signals);
-  if (command == "tee") return TeeCommand(rest, signals);
-  if (command == "cost") return CostCommand(rest, signals);
   if (command == "guard") return GuardCommand(rest);
-  if (command == "watch") return WatchCommand(rest, signals);
+  NoteUnknownVariables();
+  for (const SignalCommand& one : kSignalCommands)
+    if (command == one.name) return one.run(rest, signals);
   ReleaseSignals(signals);
-  if (command == "snap") return SnapCommand(rest);
-  if (command == "ls") return LsCommand(rest);
-  if (command == "cat") return CatCommand(rest);
-  if (command == "show") return ShowCommand(rest);
-  if (command == "export") return ExportCommand(rest);
-  if (command == "set") return SetCommand(rest);
-  if (command == "doctor") return DoctorCommand(rest);
-  if (command == "why") return WhyCommand(rest);
-  if (command == "report") return ReportCommand(rest);
-  if (command == "--version") {
-    WriteOut("hangscope " HANGSCOPE_VERSION "\n");
-    return kExitClean;
-  }
-  if (command == "--help" || command == "-h" || command == "help") {
-    WriteOut(kMainHelp);
+  for (const Command& one : kCommands)
+    if (command == one.name) return one.run(rest);
+  if (command == "--version" || command == "-V" || command == "version") return PrintVersion(rest);
+  if (command == "--help" || command == "-h") {
+    WriteOut(MainHelpText());
     return kExitClean;
   }
   if (command.empty()) {
-    WriteAll(STDERR_FILENO, kMainHelp);
-  } else {
-    PrintError("unknown command '" + command +
-               "'; there are run, tee, ls, snap, cat, show, export, watch, why, report, set, "
-               "doctor and cost (hangscope --help)");
+    WriteAll(STDERR_FILENO, MainHelpText());
+    return kExitUsage;
   }
-  return kExitUsage;
+  return OnProcess(command, words);
 }
 
 }  // namespace
+
+std::string UnknownCommand(const std::string& name) {
+  std::vector<std::string> commands;
+  for (const CommandHelp& help : AllHelps()) commands.push_back(help.name);
+  const std::vector<std::string> near = NearNames(name, commands, 2, 1);
+  return fmt::format("there is no command '{}', and no process of that name; {} hangscope --help",
+                     Printable(name), near.empty() ? "see" : "did you mean '" + near[0] + "'? See");
+}
+
 }  // namespace hangscope::cli
 
 int main(int argc, char** argv) {
@@ -119,6 +161,7 @@ int main(int argc, char** argv) {
   hangscope::cli::library_terminate = std::set_terminate(hangscope::cli::EndUncaught);
   // before all that follows
   const hangscope::cli::StartSignals signals = hangscope::cli::InstallSignals();
+  hangscope::cli::TakeOptionsFromEnvironment();
   hangscope::cli::FillStandardDescriptors();
   return hangscope::cli::ConcludeOutput(hangscope::cli::Dispatch({argv + 1, argv + argc}, signals));
 }

@@ -10,6 +10,7 @@
 
 #include "base/file_system.h"
 #include "base/status.h"
+#include "help/command_help.h"
 
 namespace hangscope::cli {
 
@@ -46,35 +47,49 @@ Status ChooseNewest(const char* what, Result<std::string> (*newest)(FileSystem&)
 // Of the terminal `fd`; 80 where that cannot be told.
 int TerminalColumns(int fd);
 
+// `fd` is a terminal that shows colours, and NO_COLOR (no-color.org) does not forbid them.
+bool WantsColour(int fd);
+
 // The options of one subcommand. (A wrapper, so that one file alone compiles the
 // large header of the library behind it.)
 class OptionParser {
  public:
-  OptionParser(const std::string& command, const std::string& help);
+  // What its options are called, `help` says.
+  explicit OptionParser(CommandHelp help);
   ~OptionParser();
   OptionParser(const OptionParser&) = delete;
   OptionParser& operator=(const OptionParser&) = delete;
 
-  // Names as in "--follow,-f"; the targets outlive Parse.
-  void Option(const std::string& names, std::string* target);
+  // `name`: one of those that the help has; the targets outlive Parse.
+  void Option(const std::string& name, std::string* target);
   // One that may be given several times.
-  void Options(const std::string& names, std::vector<std::string>* target);
-  void Flag(const std::string& names, bool* target);
+  void Options(const std::string& name, std::vector<std::string>* target);
+  void Flag(const std::string& name, bool* target);
   // A word without dashes.
   void Positional(const std::string& name, std::string* target);
   // All of them.
   void Positionals(const std::string& name, std::vector<std::string>* target);
 
-  // Returns the exit status of a command that ends here: after -h, which prints the help, or after
-  // an error, which is one sentence with the nearest option there is.
+  // How many of `words` come before the program that they start: behind "--", else from the first
+  // word that is neither an option nor an option's value.
+  size_t WordsBeforeProgram(const std::vector<std::string>& words) const;
+
+  // Returns the exit status of a command that ends here: after -h or --help, which print the help,
+  // or after an error, which is one sentence with the nearest option there is. Options that the
+  // words have not are taken from the environment (option_environment.h).
   std::optional<int> Parse(const std::vector<std::string>& words, int error_status = kExitUsage);
   // After Parse: the option `name`, one of those above, was among the words.
   bool IsGiven(const std::string& name) const;
 
  private:
   struct Library;
-  const std::string command_;
-  const std::string help_;
+  const OptionHelp& HelpOf(const std::string& name);
+  // Of an option that `name` names; null: there is none.
+  const OptionHelp* Find(const std::string& name) const;
+  Status TakeFromEnvironment();
+
+  const CommandHelp help_;
+  std::vector<std::string> in_code_;  // the names by which options were asked for
   std::unique_ptr<Library> library_;
 };
 

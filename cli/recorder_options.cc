@@ -84,6 +84,7 @@ void RecorderWords::AddTo(OptionParser* options) {
   options->Option("--post", &post);
   options->Flag("--json", &json);
   options->Flag("--keep-rings", &keep_rings);
+  options->Flag("--quiet", &quiet);
 }
 
 Result<std::optional<RecordingPlace>> MakePlaceUnlessNamed(RecorderWords* words,
@@ -194,7 +195,9 @@ Status Resolve(const RecorderWords& words, size_t longest_name, Recorder* record
   environment.narrator.columns = [fd] { return TerminalColumns(fd); };
   environment.narrator.json = words.json;
   environment.narrator.live = !words.json && isatty(fd) != 0;
-  environment.narrator.quiet = !beats;
+  environment.narrator.colour = !words.json && WantsColour(fd);
+  environment.narrator.quiet = !beats || words.quiet;
+  environment.narrator.terse = words.quiet;
   return {};
 }
 

@@ -41,6 +41,7 @@ struct RecorderWords {
   std::string post;
   bool json = false;
   bool keep_rings = false;
+  bool quiet = false;
 
   void AddTo(OptionParser* options);
 };

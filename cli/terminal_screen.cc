@@ -19,6 +19,8 @@
 #include <cwchar>
 #include <string>
 
+#include "options.h"
+
 namespace hangscope::cli {
 namespace {
 
@@ -76,11 +78,6 @@ bool HasCapability(const char* name) {
 }
 
 bool InForeground() { return tcgetpgrp(STDIN_FILENO) == getpgrp(); }
-
-bool WantsColour() {
-  const char* const refused = getenv("NO_COLOR");
-  return refused == nullptr || *refused == '\0';
-}
 
 LiveKey KeyOf(wint_t code, bool function_key) {
   using Kind = LiveKey::Kind;
@@ -160,7 +157,7 @@ Status TerminalScreen::Open() {
     EndRescue();
     return Status::Io("this terminal cannot be drawn on");
   }
-  library_->colours = WantsColour() && has_colors();
+  library_->colours = WantsColour(STDOUT_FILENO) && has_colors();
   if (library_->colours) {
     start_color();
     use_default_colors();

@@ -38,13 +38,17 @@ std::unique_ptr<TraceWriter> ToFolder(FileSystem& files, const std::string& fold
 
 const std::vector<Format>& Formats() {
   static const std::vector<Format> formats = {
-      {{"chrome", "JSON of Chrome's trace viewer", false}, MakeChromeWriter, nullptr},
-      {{"ctf", "the Common Trace Format: babeltrace2, Trace Compass", true},
+      {{"chrome", "JSON of Chrome's trace viewer", false, false, {".json"}},
+       MakeChromeWriter,
+       nullptr},
+      {{"ctf", "the Common Trace Format: babeltrace2, Trace Compass", true, true, {".ctf"}},
        nullptr,
        ToFolder<CtfWriter>},
-      {{"jsonl", "JSON Lines", false}, ToFile<TraceJsonWriter>, nullptr},
-      {{"perfetto", "for ui.perfetto.dev", false}, MakePerfettoWriter, nullptr},
-      {{"text", "a line an event", false}, ToFile<TraceTextWriter>, nullptr},
+      {{"jsonl", "JSON Lines", false, false, {".jsonl"}}, ToFile<TraceJsonWriter>, nullptr},
+      {{"perfetto", "for ui.perfetto.dev", false, true, {".pftrace", ".perfetto-trace"}},
+       MakePerfettoWriter,
+       nullptr},
+      {{"text", "a line an event", false, false, {".txt"}}, ToFile<TraceTextWriter>, nullptr},
   };
   return formats;
 }
@@ -178,11 +182,21 @@ const std::vector<TraceFormatInfo>& TraceFormats() {
   return infos;
 }
 
+std::string TraceFormatOfPath(std::string_view path) {
+  path = path.substr(0, path.find_last_not_of('/') + 1);
+  for (const TraceFormatInfo& info : TraceFormats()) {
+    for (const std::string& ending : info.endings)
+      if (path.size() > ending.size() && path.ends_with(ending)) return info.name;
+  }
+  return "";
+}
+
 Status CheckTraceExport(FileSystem& files, const TraceExportOptions& options) {
   const Format* const format = FindFormat(options.format);
   if (options.format.empty())
-    return Status::Usage(
-        fmt::format("no format given; for example --to text; there are {}", FormatNames()));
+    return Status::Usage(fmt::format(
+        "no format given, and the name of -o says none; for example --to text; there are {}",
+        FormatNames()));
   if (format == nullptr)
     return Status::Usage(
         fmt::format("--to '{}': there are {}", Printable(options.format), FormatNames()));

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/file_system.h"
@@ -16,10 +17,15 @@ struct TraceFormatInfo {
   std::string name;        // "text"
   std::string what;        // a few words
   bool is_folder = false;  // many files
+  bool is_binary = false;
+  std::vector<std::string> endings = {};  // of its files' names, ".json"
 };
 
 // All that can be written.
 const std::vector<TraceFormatInfo>& TraceFormats();
+
+// The name of the format that files called so have; empty: their name says nothing.
+std::string TraceFormatOfPath(std::string_view path);
 
 struct TraceExportOptions {
   std::string format;

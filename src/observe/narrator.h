@@ -22,6 +22,8 @@ struct NarratorOptions {
   bool json = false;
   bool live = false;   // rewrite one line instead of adding lines
   bool quiet = false;  // no heartbeats
+  bool terse = false;  // no text of what is as it should be
+  bool colour = false;
   // Whether the live line stands on the screen; shared with who else writes there. Set after the
   // line is written (release), which pairs with the exchange in Drain::WriteOut (acquire).
   std::shared_ptr<std::atomic<bool>> live_line = std::make_shared<std::atomic<bool>>(false);
@@ -38,13 +40,17 @@ class Narrator {
                 const std::string& contents);
   void AnnounceSnapshot(const Manifest& manifest, const std::string& path, bool with_text);
   void AnnounceLoss(const std::string& stream, uint64_t bytes, const std::string& why, TimeNs wall);
-  // "warning: ..." or a plain remark.
+  // What is good to know, and no more.
+  void Remark(const std::string& text, TimeNs wall);
+  // "warning: ..." or what has happened.
   void Note(const std::string& text, TimeNs wall);
   // Takes the live line away.
   void Close();
 
  private:
   void Say(const std::string& text, const std::string& json);
+  // Of the terminal, if live.
+  size_t Columns() const;
 
   const NarratorOptions options_;
   const TimeNs start_;

@@ -147,9 +147,9 @@ void Observer::FindScope(const ChildView& child, const Verdict& streams) {
   if (const auto found = scope_finder_->DrainFound()) {
     snapshots_.RecordScope(found->source);
     scope_watch_ = std::make_unique<ScopeWatch>(files_, found->source, options_.stall);
-    narrator_.Note(fmt::format("scope found in process {}, {} core{}", found->pid, found->cores,
-                               found->cores == 1 ? "" : "s"),
-                   clock_.Wall());
+    narrator_.Remark(fmt::format("scope found in process {}, {} core{}", found->pid, found->cores,
+                                 found->cores == 1 ? "" : "s"),
+                     clock_.Wall());
   }
   if (const auto warning = scope_finder_->DrainWarning())
     narrator_.Note("warning: the scope of --elf was not looked for: " + *warning, clock_.Wall());

@@ -120,7 +120,7 @@ class ReportReader {
   }
 
   void ReadTracks() {
-    const TrackLimits limits{options_.most_events, options_.most_time};
+    const TrackLimits limits{options_.most_events, options_.most_time, options_.progress};
     const Status status = AddTracks(files_, clock_, Source(), limits, &end_, &report_);
     Take(status);
     if (status.ok() || !is_folder_ || !files_.Exists(Part(kCpuFileName))) return;

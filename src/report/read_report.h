@@ -4,6 +4,7 @@
 #define HANGSCOPE_REPORT_READ_REPORT_H
 
 #include <cstdint>
+#include <functional>
 #include <string>
 
 #include "base/clock.h"
@@ -20,6 +21,8 @@ struct ReportOptions {
   size_t most_events = 200'000;  // of all tracks together, the newest
   // of reading what happened when; what is older is left out then. 0: as long as it takes
   TimeNs most_time = 0;
+  // told how far reading what happened when is, 0 to 1, now and then; empty: nobody
+  std::function<void(double)> progress = {};
 };
 
 // A part that cannot be read is named in the report's troubles; fails where none can. Memory is

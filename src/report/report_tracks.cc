@@ -35,8 +35,9 @@ class TrackReader {
       const Status status =
           std::visit([this](const auto& one) { return builder_.Write(one); }, item);
       if (!status.ok()) return status;
-      const bool look = limits_.time != 0 && items % kBetweenLooks == 0;
-      if (look && clock_.Monotonic() - begin > limits_.time) return false;
+      if (items % kBetweenLooks != 0) continue;
+      if (limits_.progress) limits_.progress((1 + source_.progress()) / 2);
+      if (limits_.time != 0 && clock_.Monotonic() - begin > limits_.time) return false;
     }
     return true;
   }
@@ -92,6 +93,12 @@ Status AddTracks(FileSystem& files, Clock& clock, const ScopeSource& source,
   // Else the page's own graph and list have them.
   request.threads = files.Exists(source.target + "/" + kCpuFileName);
   if (limits.time != 0) request.stream_bytes = kNewestOfStream;
+  // It is looked through first, and then read.
+  if (limits.progress)
+    request.go_on = [&limits](double part) {
+      limits.progress(part / 2);
+      return true;
+    };
   for (;;) {
     auto trace = OpenTraceSource(files, clock, request);
     if (!trace.ok()) return trace.status();

@@ -1,0 +1,130 @@
+#include "help/all_helps.h"
+
+namespace hangscope::cli {
+namespace {
+
+using Kind = Completion::Kind;
+
+OptionGroup Watching() {
+  return {"watching",
+          {{{"--elf"}, "FILE", "the program on the target: functions, files, lines",
+            OfKind(Kind::kFile)},
+           {{"--stall"}, "T", "time without progress that makes a hang, as 2.5, 500ms or 2m [10]", {}},
+           {{"--on-hang"}, "WHAT",
+            "snapshot; kill: end PROGRAM, status 124; exec:COMMAND of a shell; none [snapshot]",
+            OneOf({"snapshot", "kill", "exec:", "none"})},
+           {{"--act-on"}, "WHICH",
+            "act on hangs that are possible, likely or certain at least; ,partial: also where "
+            "other threads go on [likely]",
+            OneOf({"possible", "likely", "certain", "likely,partial", "certain,partial"})},
+           {{"--timeout"}, "T", "end PROGRAM after T and tell all that is known; status 124", {}},
+           {{"--junit"}, "FILE", "the outcome as JUnit XML", OfKind(Kind::kFile)},
+           {{"--prefix"}, "P",
+            "rings are P.STREAM.*, snapshots P.snapshot-NNNN/ [~/.local/state/hangscope/...]",
+            OfKind(Kind::kFile)},
+           {{"--quiet", "-q"}, "", "no heartbeats, and no last lines of a program that ends well", {}},
+           {{"--cpu"}, "", "record what the kernel does with PROGRAM, for snapshots", {}}}};
+}
+
+OptionGroup MoreWatching() {
+  return {"more about watching",
+          {{{"--place-regex"}, "RE",
+            "what a place of a log is: (?P<place>...) of the lines that match, (?P<core>...) whose",
+            {}},
+           {{"--scope"}, "TARGET", "where its mailboxes are: pid:, file:PATH of RAM, none [found]",
+            OfKind(Kind::kFile)},
+           {{"--expect-output"}, "T", "silence of T is a hang, whatever PROGRAM waits for", {}},
+           {{"--closed"}, "", "nobody outside will come: a wait for somebody outside is a hang", {}},
+           {{"--history"}, "HOW",
+            "auto: keep the threads' last switches and wake-ups where permitted; none [auto]",
+            OneOf({"auto", "none"})}},
+          false};
+}
+
+OptionGroup Recording() {
+  return {"recording",
+          {{{"--keep-rings"}, "", "without --prefix: keep the rings also where nothing happened", {}},
+           {{"--size"}, "S", "of a file of a ring [500M]", {}},
+           {{"--keep"}, "N", "files of a ring; it takes S times N bytes at most [3]", {}},
+           {{"--compress"}, "HOW", "zstd, none, or auto: zstd as long as it keeps up [auto]",
+            OneOf({"auto", "zstd", "none"})},
+           {{"--memory"}, "S", "what may wait for a slow disk or reader, each stream [64M]", {}},
+           {{"--lossless"}, "", "PROGRAM waits for a slow reader of its output instead of losing it",
+            {}},
+           {{"--capture"}, "STREAMS",
+            "of stdout, stderr and fd:N, PROGRAM's descriptor N [stdout,stderr]",
+            OneOf({"stdout", "stderr", "stdout,stderr"})},
+           {{"--no-passthrough"}, "", "do not pass the output on", {}},
+           {{"--pty"}, "", "PROGRAM's stdout and stderr are one terminal: lines at once, colours", {}},
+           {{"--line-buffered"}, "", "lines at once where PROGRAM uses C stdio, without a terminal",
+            {}}},
+          false};
+}
+
+OptionGroup OfKernel() {
+  return {"what the kernel does with it (hangscope doctor says what is permitted)",
+          {{{"--event", "-e"}, "EVENT",
+            "record this, too: as perf names it, or probe:FUNCTION@BINARY; repeatable", {}},
+           {{"--all-cpus", "-a"}, "", "of all processes", {}},
+           {{"--call-stacks", "-g"}, "", "call stacks of events", {}},
+           {{"--cpu-size"}, "S", "of the ring of each CPU [4M]", {}},
+           {{"--window"}, "W",
+            "what a snapshot covers: 2s, 16M, since-last, all, coherent [coherent]",
+            OneOf({"coherent", "since-last", "all"})}},
+          false};
+}
+
+OptionGroup Snapshots() {
+  return {"snapshots",
+          {{{"--trigger"}, "RE", "take one for a line that matches RE (RE2); repeatable", {}},
+           {{"--trigger-rate"}, "P%[/T]",
+            "take one when less than P % of the usual rate comes, over T [5] seconds", {}},
+           {{"--trigger-silence"}, "T", "take one when nothing comes for T", {}},
+           {{"--trigger-quiet"}, "T", "each trigger rests so long after it fired [1]", {}},
+           {{"--on-exit"}, "WHAT",
+            "snapshot: if PROGRAM dies or its status is not 0; always; none [snapshot]",
+            OneOf({"snapshot", "always", "none"})},
+           {{"--post"}, "T|S", "record on for a time (2s) or a size (16M) before taking one", {}},
+           {{"--max-snapshots"}, "M", "how many are kept: the first and the newest [2]", {}}},
+          false};
+}
+
+OptionGroup Reporting() {
+  return {"reporting",
+          {{{"--heartbeat"}, "T", "a sign of life on stderr every T seconds, 0: none [5]", {}},
+           {{"--json"}, "", "JSON Lines instead of text (json.md)", {}},
+           {{"--log"}, "FILE", "to FILE instead of stderr", OfKind(Kind::kFile)}},
+          false};
+}
+
+}  // namespace
+
+CommandHelp RunHelp() {
+  CommandHelp help;
+  help.name = "run";
+  help.summary = "start a program, and say where it hangs";
+  help.usages = {"hangscope run [options] [--] PROGRAM [ARGUMENT...]"};
+  help.about =
+      "Starts PROGRAM, records what it prints into bounded rings on disk, passes it on, and "
+      "watches. When its threads, or all cores of its trace, are stuck, or its log repeats itself, "
+      "for the stall time, hangscope says where, and takes a snapshot. A program that waits for "
+      "the outside, as a server does, is left alone.";
+  help.examples = {
+      {"hangscope run make test", ""},
+      {"hangscope run --on-hang kill --junit hang.xml -- ctest --test-dir build", ""},
+      {"hangscope run --elf fw.elf -- qemu-system-riscv32 -kernel fw.elf -d exec ...", ""}};
+  help.operand_completion = OfKind(Kind::kProgram);
+  help.groups = {Watching(), MoreWatching(), Recording(), OfKernel(), Snapshots(), Reporting()};
+  help.after =
+      "hangscope snap, SIGUSR1 and SIGUSR2 take a snapshot, too. SIGINT, SIGTERM and SIGHUP go to "
+      "PROGRAM. With -- behind the options, all that follows is PROGRAM's; without, PROGRAM is the "
+      "first word that is no option.";
+  help.statuses = {{"PROGRAM's own", ""},
+                   {"124", "hangscope ended it for a hang or --timeout"},
+                   {"125", "hangscope failed"},
+                   {"126, 127", "PROGRAM could not be started"},
+                   {"128+N", "it died of signal N"}};
+  return help;
+}
+
+}  // namespace hangscope::cli
