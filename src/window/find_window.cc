@@ -148,7 +148,7 @@ Window FindWindow(const WindowInput& input, const WindowRequest& request) {
     window.rings.push_back(CoverRing(input.rings[i], timelines[i], window.time));
   }
   window.gaps = FindGaps(input, timelines, runs, window.time);
-  window.tasks = CoverTasks(input, timelines, window.time);
+  window.tasks = CoverTasks(input, timelines, window.time, asked.wants_runs);
   return window;
 }
 

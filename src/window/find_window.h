@@ -105,6 +105,7 @@ struct WindowRequest {
   uint64_t bytes = 0;                // of kLastBytes
   std::vector<uint64_t> last_heads;  // of kSinceLast: by ring, its head at the snapshot before
   TimeNs last_trigger = 0;           // of kSinceLast
+  bool wants_runs = true;            // TaskCoverage::ran; else they stay empty
 };
 
 Window FindWindow(const WindowInput& input, const WindowRequest& request);

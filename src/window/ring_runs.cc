@@ -34,6 +34,15 @@ TimeNs CompleteSince(const WindowInput& input, size_t number) {
   return emptied;
 }
 
+// It records only while somebody runs, so it matters who ran.
+bool FollowsRuns(const RingHistory& ring) {
+  return !ring.always_on || ring.ring.kind == RingKind::kThread;
+}
+
+bool BeginsBefore(const TaskRun* a, const TaskRun* b) {
+  return InTime(a->time.from) < InTime(b->time.from);
+}
+
 // Above so many on one sink, others are taken to write to it all the time.
 constexpr size_t kManyRings = 64;
 
@@ -55,38 +64,57 @@ Spans TimesOfOthers(const WindowInput& input, const RunIndex& runs,
 
 }  // namespace
 
-RunIndex::RunIndex(const WindowInput& input, TimeNs until) {
+RunIndex::RunIndex(const WindowInput& input, TimeNs until) : input_(input) {
   std::optional<TimeNs> first;
   for (const TaskRun& run : input.runs) {
-    const TimeSpan time{InTime(run.time.from), InTime(run.time.to)};
-    if (time.from > time.to) continue;
-    by_cpu_[run.cpu].push_back({run.task, time});
-    by_task_[run.task].push_back({run.task, time});
-    if (!first || time.from < *first) first = time.from;
+    const TimeSpan time = InTime(run.time);
+    if (time.from <= time.to && (!first || time.from < *first)) first = time.from;
   }
-  const auto by_begin = [](const Run& a, const Run& b) { return a.time.from < b.time.from; };
-  for (auto& [cpu, runs] : by_cpu_) std::sort(runs.begin(), runs.end(), by_begin);
-  for (auto& [task, runs] : by_task_) std::sort(runs.begin(), runs.end(), by_begin);
   trusted_ = input.runs_known_since.has_value();
   known_since_ = trusted_ ? InTime(*input.runs_known_since) : first;
   if (known_since_ && *known_since_ > until) known_since_.reset();
 }
 
-const std::vector<RunIndex::Run>* RunIndex::Find(const RingHistory& ring) const {
+RunIndex::ByRing RunIndex::Sort() const {
+  ByRing sorted;
+  for (const RingHistory& ring : input_.rings) {
+    if (ring.ring.kind == RingKind::kCpu) sorted.of_cpu[ring.ring.number];
+    if (ring.ring.kind == RingKind::kThread) sorted.of_task[ring.ring.number];
+  }
+  const auto add = [](const TaskRun& run, int64_t number, std::map<int64_t, Runs>* to) {
+    if (const auto found = to->find(number); found != to->end()) found->second.push_back(&run);
+  };
+  for (const TaskRun& run : input_.runs) {
+    if (InTime(run.time.from) > InTime(run.time.to)) continue;
+    add(run, run.cpu, &sorted.of_cpu);
+    add(run, run.task, &sorted.of_task);
+  }
+  for (auto* const all : {&sorted.of_cpu, &sorted.of_task}) {
+    for (auto& [number, runs] : *all) {
+      if (!std::is_sorted(runs.begin(), runs.end(), BeginsBefore))
+        std::stable_sort(runs.begin(), runs.end(), BeginsBefore);
+    }
+  }
+  return sorted;
+}
+
+const RunIndex::Runs* RunIndex::Find(const RingHistory& ring) const {
   const bool has_runs = ring.ring.kind == RingKind::kThread || ring.ring.kind == RingKind::kCpu;
   if (!has_runs) return nullptr;
-  const auto& runs = ring.ring.kind == RingKind::kThread ? by_task_ : by_cpu_;
+  if (!by_ring_) by_ring_ = Sort();
+  const auto& runs = ring.ring.kind == RingKind::kThread ? by_ring_->of_task : by_ring_->of_cpu;
   const auto found = runs.find(ring.ring.number);
   return found == runs.end() ? nullptr : &found->second;
 }
 
 RunsOfRing RunIndex::RunsOf(const RingHistory& ring) const {
   RunsOfRing runs{{}, known_since_, trusted_};
-  if (const auto* found = Find(ring)) {
-    std::vector<TimeSpan> times;
-    for (const Run& run : *found) times.push_back(run.time);
-    runs.ran = MakeSpans(std::move(times));
-  }
+  const Runs* const found = FollowsRuns(ring) ? Find(ring) : nullptr;
+  if (found == nullptr) return runs;
+  std::vector<TimeSpan> times;
+  times.reserve(found->size());
+  for (const TaskRun* const run : *found) times.push_back(InTime(run->time));
+  runs.ran = MakeSpans(std::move(times));
   return runs;
 }
 
@@ -95,16 +123,18 @@ std::optional<int64_t> RunIndex::OnlyTask(const RingHistory& ring, TimeSpan span
   if (found == nullptr) return {};
   // On one CPU runs do not overlap: the one before the first that begins inside is all that may
   // reach into it.
-  auto run = std::lower_bound(found->begin(), found->end(), span.from,
-                              [](const Run& r, TimeNs from) { return r.time.from < from; });
-  if (run != found->begin() && std::prev(run)->time.to > span.from) --run;
-  const bool all_recorded = !ring.always_on || ring.ring.kind == RingKind::kThread;
+  auto run =
+      std::lower_bound(found->begin(), found->end(), span.from,
+                       [](const TaskRun* r, TimeNs from) { return InTime(r->time.from) < from; });
+  if (run != found->begin() && InTime((*std::prev(run))->time.to) > span.from) --run;
   std::optional<int64_t> only;
-  for (; run != found->end() && (run->time.from < span.to || run->time.from == span.from); ++run) {
-    if (only && *only != run->task) return {};
+  for (; run != found->end(); ++run) {
+    const TimeSpan time = InTime((*run)->time);
+    if (time.from >= span.to && time.from != span.from) break;
+    if (only && *only != (*run)->task) return {};
     // Where anybody is recorded, somebody else may have run beside it.
-    if (!all_recorded && (run->time.from > span.from || run->time.to < span.to)) return {};
-    only = run->task;
+    if (!FollowsRuns(ring) && (time.from > span.from || time.to < span.to)) return {};
+    only = (*run)->task;
   }
   return only;
 }

@@ -10,9 +10,10 @@
 
 namespace hangscope {
 
-// The runs of a WindowInput, found by ring. Keeps what it needs.
+// The runs of a WindowInput, found by ring. One thread.
 class RunIndex {
  public:
+  // `input` outlives it.
   RunIndex(const WindowInput& input, TimeNs until);
 
   RunsOfRing RunsOf(const RingHistory& ring) const;
@@ -20,14 +21,18 @@ class RunIndex {
   std::optional<int64_t> OnlyTask(const RingHistory& ring, TimeSpan span) const;
 
  private:
-  struct Run {
-    int64_t task;
-    TimeSpan time;
+  // None of them runs backwards; their times may be beyond those that can be calculated with.
+  using Runs = std::vector<const TaskRun*>;
+  struct ByRing {
+    std::map<int64_t, Runs> of_cpu;   // by their begin; of the CPUs that have a ring
+    std::map<int64_t, Runs> of_task;  // likewise
   };
-  const std::vector<Run>* Find(const RingHistory& ring) const;
+  const Runs* Find(const RingHistory& ring) const;
+  ByRing Sort() const;
 
-  std::map<int64_t, std::vector<Run>> by_cpu_;  // by their begin
-  std::map<int64_t, std::vector<Run>> by_task_;
+  const WindowInput& input_;
+  // Made for the first that asks: of rings that record whoever runs, and lose nothing, nobody does.
+  mutable std::optional<ByRing> by_ring_;
   std::optional<TimeNs> known_since_;
   bool trusted_ = false;
 };

@@ -44,7 +44,7 @@ struct RingTimeline {
 
 // Who ran where this ring records, as far as known.
 struct RunsOfRing {
-  Spans ran;
+  Spans ran;  // not of a ring that records whoever runs: it does not matter there
   std::optional<TimeNs> known_since;  // all are in `ran` from here on; nothing: not known
   bool trusted = false;               // also where bytes are missing
 };

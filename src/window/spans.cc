@@ -6,8 +6,9 @@ namespace hangscope {
 
 Spans MakeSpans(std::vector<TimeSpan> spans) {
   std::erase_if(spans, [](const TimeSpan& span) { return span.from >= span.to; });
-  std::sort(spans.begin(), spans.end(),
-            [](const TimeSpan& a, const TimeSpan& b) { return a.from < b.from; });
+  const auto by_begin = [](const TimeSpan& a, const TimeSpan& b) { return a.from < b.from; };
+  if (!std::is_sorted(spans.begin(), spans.end(), by_begin))
+    std::sort(spans.begin(), spans.end(), by_begin);
   Spans joined;
   for (const TimeSpan& span : spans) {
     if (!joined.empty() && span.from <= joined.back().to) {

@@ -1,7 +1,9 @@
 #include "window/task_coverage.h"
 
 #include <algorithm>
+#include <array>
 #include <map>
+#include <unordered_map>
 
 namespace hangscope {
 namespace {
@@ -10,7 +12,7 @@ namespace {
 struct Known {
   Spans spans;                     // covered or idle
   std::vector<TimeSpan> unbroken;  // the same, where nothing is lost at an instant inside
-  std::vector<TimeNs> instants;    // at which one of the rings lost something
+  std::vector<TimeNs> instants;    // at which one of the rings lost something; ascending
 
   void Add(const RingTimeline& timeline) {
     std::vector<TimeNs> lost;
@@ -22,6 +24,13 @@ struct Known {
     unbroken.insert(unbroken.end(), known.begin(), known.end());
     spans = Union(spans, MakeSpans(std::move(known)));
     instants.insert(instants.end(), lost.begin(), lost.end());
+    std::sort(instants.begin(), instants.end());
+  }
+
+  bool HasAllOf(TimeSpan span) const {
+    const auto last = std::lower_bound(spans.begin(), spans.end(), span.to,
+                                       [](const TimeSpan& s, TimeNs to) { return s.to < to; });
+    return last != spans.end() && last->from <= span.from;
   }
 };
 
@@ -35,8 +44,9 @@ constexpr int64_t kUnknownCpu = -1;  // of TaskRun::cpu
 
 class TaskCoverer {
  public:
-  TaskCoverer(const WindowInput& input, const std::vector<RingTimeline>& timelines, TimeSpan window)
-      : input_(input), window_(window) {
+  TaskCoverer(const WindowInput& input, const std::vector<RingTimeline>& timelines, TimeSpan window,
+              bool wants_runs)
+      : input_(input), window_(window), wants_runs_(wants_runs) {
     for (size_t i = 0; i < timelines.size(); ++i) {
       const RingName& ring = input.rings[i].ring;
       if (input.rings[i].of_unknown_cpus) of_cpu_[kUnknownCpu].Add(timelines[i]);
@@ -63,42 +73,58 @@ class TaskCoverer {
     }
     std::vector<TaskCoverage> tasks;
     for (auto& [number, task] : tasks_) tasks.push_back(Judge(number, std::move(task)));
+    std::sort(tasks.begin(), tasks.end(),
+              [](const TaskCoverage& a, const TaskCoverage& b) { return a.task < b.task; });
     return tasks;
   }
 
  private:
   void AddTime(int64_t task, TimeSpan time) {
     const TimeSpan inside = Clip(time, window_);
-    if (inside.from < inside.to) tasks_[task].ran.push_back(inside);
+    if (inside.from < inside.to) Ran(&tasks_[task], inside);
   }
 
   void AddRun(const TaskRun& run) {
     const TimeSpan inside = Clip(run.time, window_);
     if (inside.from >= inside.to) return;
-    AddTime(run.task, inside);
     TaskCoverage& task = tasks_[run.task];
-    Spans missing = {inside};
-    const std::vector<const Known*> rings = RingsOf(run);
-    for (const Known* ring : rings) missing = Subtract(missing, Intersect(ring->spans, inside));
-    task.breaks.insert(task.breaks.end(), missing.begin(), missing.end());
+    Ran(&task, inside);
+    const Rings rings = RingsOf(run);
+    AddMissing(rings, inside, &task);
     for (const Known* ring : rings) {
-      for (const TimeNs instant : ring->instants) {
-        if (instant < inside.from || instant >= inside.to) continue;
+      const auto& instants = ring->instants;
+      auto instant = std::lower_bound(instants.begin(), instants.end(), inside.from);
+      for (; instant != instants.end() && *instant < inside.to; ++instant) {
         const bool held = std::any_of(rings.begin(), rings.end(), [&](const Known* r) {
-          return StrictlyInside(r->unbroken, instant);
+          return StrictlyInside(r->unbroken, *instant);
         });
-        if (!held) instants_[run.task].push_back(instant);
+        if (!held) instants_[run.task].push_back(*instant);
       }
     }
   }
 
-  std::vector<const Known*> RingsOf(const TaskRun& run) const {
-    std::vector<const Known*> rings;
-    if (const auto found = of_cpu_.find(run.cpu); found != of_cpu_.end())
-      rings.push_back(&found->second);
-    if (const auto found = of_thread_.find(run.task); found != of_thread_.end())
-      rings.push_back(&found->second);
-    return rings;
+  void Ran(TaskCoverage* task, TimeSpan time) const {
+    if (wants_runs_) task->ran.push_back(time);
+  }
+
+  using Rings = std::array<const Known*, 2>;  // of its CPU and of its thread; some know nothing
+
+  // Most runs are known as a whole.
+  static void AddMissing(const Rings& rings, TimeSpan inside, TaskCoverage* task) {
+    if (std::any_of(rings.begin(), rings.end(),
+                    [&](const Known* ring) { return ring->HasAllOf(inside); }))
+      return;
+    Spans missing = {inside};
+    for (const Known* ring : rings) missing = Subtract(missing, Intersect(ring->spans, inside));
+    task->breaks.insert(task->breaks.end(), missing.begin(), missing.end());
+  }
+
+  Rings RingsOf(const TaskRun& run) const {
+    static const Known kNothing;
+    const auto cpu = of_cpu_.find(run.cpu);
+    const auto thread = of_thread_.find(run.task);
+    return {cpu == of_cpu_.end() ? &kNothing : &cpu->second,
+            thread == of_thread_.end() ? &kNothing : &thread->second};
   }
 
   TaskCoverage Judge(int64_t number, TaskCoverage task) {
@@ -131,17 +157,19 @@ class TaskCoverer {
 
   const WindowInput& input_;
   const TimeSpan window_;
+  const bool wants_runs_;
   std::map<int64_t, Known> of_cpu_;
   std::map<int64_t, Known> of_thread_;
-  std::map<int64_t, TaskCoverage> tasks_;
-  std::map<int64_t, std::vector<TimeNs>> instants_;
+  std::unordered_map<int64_t, TaskCoverage> tasks_;
+  std::unordered_map<int64_t, std::vector<TimeNs>> instants_;
 };
 
 }  // namespace
 
 std::vector<TaskCoverage> CoverTasks(const WindowInput& input,
-                                     const std::vector<RingTimeline>& timelines, TimeSpan window) {
-  return TaskCoverer(input, timelines, window).Cover(timelines);
+                                     const std::vector<RingTimeline>& timelines, TimeSpan window,
+                                     bool wants_runs) {
+  return TaskCoverer(input, timelines, window, wants_runs).Cover(timelines);
 }
 
 }  // namespace hangscope

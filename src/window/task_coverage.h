@@ -9,9 +9,10 @@
 namespace hangscope {
 
 // `timelines`: of the input's rings, in their order. A task that only held spans name counts as
-// never continuous where nobody knows its runs.
+// never continuous where nobody knows its runs. `wants_runs`: TaskCoverage::ran is filled.
 std::vector<TaskCoverage> CoverTasks(const WindowInput& input,
-                                     const std::vector<RingTimeline>& timelines, TimeSpan window);
+                                     const std::vector<RingTimeline>& timelines, TimeSpan window,
+                                     bool wants_runs);
 
 }  // namespace hangscope
 
