@@ -196,7 +196,7 @@ SinkDrain DrainOf(const PerfAuxRing& ring, const PerfAuxSpan& span, uint64_t beg
   drain.overwritten = span.sink_overwritten || (span.flags & PERF_AUX_FLAG_TRUNCATED) != 0;
   drain.partial = (span.flags & (PERF_AUX_FLAG_PARTIAL | PERF_AUX_FLAG_COLLISION)) != 0;
   drain.missing_bytes = bytes - span.held_bytes;
-  if (drain.missing_bytes > 0) drain.missing_reason = ReasonOfMissing(ring, span);
+  if (drain.missing_bytes > 0) drain.missing_reason = ReasonOfMissing(span);
   for (const PerfTraceShare& share : span.shares) {
     if (share.cpu >= 0) drain.shares.push_back({share.cpu, share.bytes});
   }

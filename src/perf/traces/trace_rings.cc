@@ -11,6 +11,20 @@ namespace {
 constexpr uint64_t kMostOffset = uint64_t{1} << 60;
 constexpr uint64_t kMostBase = uint64_t{1} << 62;
 
+// `pieces` by their begin.
+void NoteNewer(const std::vector<PerfAuxPiece>& pieces, std::vector<PerfAuxSpan>* spans) {
+  std::vector<uint64_t> ends(pieces.size() + 1, 0);  // the last end of this piece and those behind
+  for (size_t i = pieces.size(); i > 0; --i)
+    ends[i - 1] = std::max(ends[i], pieces[i - 1].end_offset);
+  for (PerfAuxSpan& span : *spans) {
+    const auto newer = std::upper_bound(
+        pieces.begin(), pieces.end(), span.begin_offset,
+        [](uint64_t begin, const PerfAuxPiece& piece) { return begin < piece.begin_offset; });
+    span.newer_held = newer != pieces.end() &&
+                      ends[static_cast<size_t>(newer - pieces.begin())] >= span.end_offset;
+  }
+}
+
 // Undoes restarts: `offset` is where the next piece begins, `size` its bytes. Neither is above
 // kMostOffset.
 class Unwrapper {
@@ -40,13 +54,9 @@ class Unwrapper {
 
 }  // namespace
 
-GapReason ReasonOfMissing(const PerfAuxRing& ring, const PerfAuxSpan& span) {
-  if ((span.flags & PERF_AUX_FLAG_OVERWRITE) == 0) return GapReason::kUnreadable;
-  const bool newer_held =
-      std::any_of(ring.pieces.begin(), ring.pieces.end(), [&](const PerfAuxPiece& piece) {
-        return piece.begin_offset > span.begin_offset && piece.end_offset >= span.end_offset;
-      });
-  return newer_held ? GapReason::kOverwritten : GapReason::kUnreadable;
+GapReason ReasonOfMissing(const PerfAuxSpan& span) {
+  const bool overwrites = (span.flags & PERF_AUX_FLAG_OVERWRITE) != 0;
+  return overwrites && span.newer_held ? GapReason::kOverwritten : GapReason::kUnreadable;
 }
 
 TraceRingsReader::TraceRingsReader(const PerfFile& file, std::string tracer)
@@ -192,11 +202,12 @@ void TraceRingsReader::MakeSpansOfPieces(PerfAuxRing* ring) const {
   }
 }
 
-void TraceRingsReader::CountHeld(PerfAuxRing* ring) const {
+void TraceRingsReader::CountHeld(PerfAuxRing* ring) {
   std::vector<PerfAuxPiece> pieces = ring->pieces;
   std::sort(pieces.begin(), pieces.end(), [](const PerfAuxPiece& a, const PerfAuxPiece& b) {
     return a.begin_offset < b.begin_offset;
   });
+  NoteNewer(pieces, &ring->spans);
   std::vector<PerfAuxPiece> merged;
   for (const PerfAuxPiece& piece : pieces) {
     if (!merged.empty() && piece.begin_offset <= merged.back().end_offset)
@@ -237,7 +248,7 @@ RingHistory TraceRingsReader::HistoryOf(const PerfAuxRing& ring, bool whole_mach
       // One of no bytes says that there was nothing to trace, unless it is told with a loss.
       if (span.held_bytes > 0 || span.flags == 0)
         history.held.push_back({when, span.begin_offset, span.end_offset, task});
-    } else if (ReasonOfMissing(ring, span) == GapReason::kOverwritten) {
+    } else if (ReasonOfMissing(span) == GapReason::kOverwritten) {
       // The hole in the offsets tells of it. When what is left was written, nothing says.
       if (span.held_bytes > 0)
         history.held.push_back(

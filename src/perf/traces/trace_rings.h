@@ -35,6 +35,7 @@ struct PerfAuxSpan {
   int pid = -1;
   int tid = -1;
   uint64_t held_bytes = 0;             // in the file
+  bool newer_held = false;             // the file has its end in a piece that begins later
   std::vector<PerfTraceShare> shares;  // by CPU; empty: all of it is the ring's CPU's
   bool sink_overwritten = false;       // only the newest of what was written into its sink
   bool restarted = false;              // the ring's offsets began anew here
@@ -61,7 +62,7 @@ struct PerfAuxRing {
 };
 
 // Why the file has not all of a span: a ring that overwrites itself had newer bytes in its place.
-GapReason ReasonOfMissing(const PerfAuxRing& ring, const PerfAuxSpan& span);
+GapReason ReasonOfMissing(const PerfAuxSpan& span);
 
 // Takes a file's records in their order.
 class TraceRingsReader {
@@ -103,7 +104,7 @@ class TraceRingsReader {
   void MakeSpans(const std::vector<Reported>& told, const std::vector<Start>& starts,
                  PerfAuxRing* ring) const;
   void MakeSpansOfPieces(PerfAuxRing* ring) const;
-  void CountHeld(PerfAuxRing* ring) const;
+  static void CountHeld(PerfAuxRing* ring);
 
   const PerfFile& file_;
   const std::string tracer_;
