@@ -49,8 +49,13 @@ bool IsKnownType(uint32_t type) {
 // Whether events mean something else behind such a record.
 bool IsDefinition(uint32_t type) {
   return type == kPerfHeaderAttr || type == kPerfEventUpdate || type == kPerfHeaderFeature ||
-         type == kPerfHeaderTracingData || type == kPerfAuxtraceInfo || type == kPerfAuxtrace;
+         type == kPerfHeaderTracingData;
 }
+
+bool IsOfTraces(uint32_t type) { return type == kPerfAuxtraceInfo || type == kPerfAuxtrace; }
+
+// One of a PMU that the kernel has no number for: only such write trace records.
+bool MayTrace(const PerfEvent& event) { return event.attr.type >= PERF_TYPE_MAX; }
 
 // Of a record that is there as a whole: its body is not looked into.
 PerfRecord HeaderOf(std::string_view bytes) {
@@ -179,7 +184,7 @@ struct PerfFile::Impl {
   uint64_t first_end = 0;
   uint64_t end = 0;               // of the records in the part that is read
   bool has_thread_files = false;  // so its header says
-  bool has_traces = false;        // the same
+  bool has_traces = false;        // the same, or its records
   // Of what is before, damages are told, and perf's own records known.
   uint64_t told_to = 0;
   uint64_t parsed_to = 0;
@@ -338,13 +343,11 @@ Status PerfFile::Impl::WalkPart(uint64_t from, const Take& take) {
   return {};
 }
 
-// Whether a record of this type comes behind all that says what the others mean. The bytes of
-// hardware traces are wanted before them.
+// Whether a record of this type comes behind all that says what the others mean.
 bool PerfFile::Impl::IsEnoughFor(PerfOpen how, uint32_t type) const {
   const bool is_event =
       type < kPerfToolRecordsBegin || type == kPerfCompressed || type == kPerfCompressed2;
-  return how == PerfOpen::kDefinitions && is_event && !events.empty() && !has_traces &&
-         facts.auxtrace_info.empty() && aux.empty();
+  return how == PerfOpen::kDefinitions && is_event && !events.empty();
 }
 
 Status PerfFile::Impl::Open(PerfOpen how) {
@@ -395,6 +398,8 @@ Status PerfFile::Impl::Open(PerfOpen how) {
   tracepoints.clear();
   turner.reset();  // it did not know the formats
   NameTracers();
+  has_traces = has_traces || !facts.auxtrace_info.empty() || !aux.empty() ||
+               std::any_of(events.begin(), events.end(), MayTrace);
   return {};
 }
 
@@ -740,7 +745,7 @@ Status PerfFile::Impl::ForEach(const ReadPlaced& take) {
     const std::string_view body = bytes.substr(kRecordHeaderBytes);
     if (type >= kPerfToolRecordsBegin && at >= parsed_to) {
       parsed_to = at + 1;
-      came_late = came_late || IsDefinition(type);
+      came_late = came_late || IsDefinition(type) || (IsOfTraces(type) && !has_traces);
       taken = ParseToolRecord(at, HeaderOf(bytes));
       if (!taken.ok()) return false;
     }
@@ -820,6 +825,7 @@ bool PerfFile::came_late() const { return impl_->came_late; }
 uint64_t PerfFile::bytes() const { return impl_->all_bytes; }
 const PerfFileFacts& PerfFile::facts() const { return impl_->facts; }
 const std::vector<AuxTrace>& PerfFile::aux() const { return impl_->aux; }
+bool PerfFile::has_traces() const { return impl_->has_traces; }
 Status PerfFile::ForEach(const std::function<bool(const PerfRecord&)>& take) {
   return impl_->ForEach([&take](const PerfRecord& record, const PerfRecordPlace&,
                                 std::string_view) { return take(record); });

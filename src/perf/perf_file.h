@@ -65,9 +65,8 @@ struct PerfFileFacts {
   std::optional<RecordedRings> rings;                          // of a file that hangscope wrote
 };
 
-// How far a file is read before its records are asked for: through all of it; or, of one without
-// hardware traces, only up to the first event, and the rest of facts() is known when ForEach has
-// read it.
+// How far a file is read before its records are asked for: through all of it; or only up to the
+// first event, and the rest of facts() and aux() is known when ForEach has read it.
 enum class PerfOpen { kAll, kDefinitions };
 
 // One thread. Memory is bounded, however long the file is: it is read through a window.
@@ -82,8 +81,12 @@ class PerfFile {
   const std::vector<PerfEvent>& events() const;
   const PerfFileFacts& facts() const;
   const std::vector<AuxTrace>& aux() const;
-  // Something between the records said that events are others than was known: what ForEach handed
-  // out means nothing, and the file is to be opened again, and all of it.
+  // Whether there is anything of hardware traces: aux(), or records that tell of them. Known before
+  // the first ForEach, or came_late() says later that it was wrong.
+  bool has_traces() const;
+  // Something between the records said that events are others than was known, or that there are
+  // traces: what ForEach handed out means nothing, and the file is to be opened again, and all of
+  // it.
   bool came_late() const;
   // Of the file, or of all those in its folder: offsets count through them.
   uint64_t bytes() const;

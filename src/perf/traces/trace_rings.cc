@@ -60,64 +60,71 @@ GapReason ReasonOfMissing(const PerfAuxSpan& span) {
 }
 
 TraceRingsReader::TraceRingsReader(const PerfFile& file, std::string tracer)
-    : file_(file), tracer_(std::move(tracer)) {
-  const auto& aux = file.aux();
-  per_thread_ = !aux.empty() && std::all_of(aux.begin(), aux.end(),
-                                            [](const AuxTrace& trace) { return trace.cpu < 0; });
-}
+    : file_(file), tracer_(std::move(tracer)) {}
 
 void TraceRingsReader::Add(const PerfRecord& record) {
   newest_ = std::max(newest_, record.time);
+  const size_t piece = told_.pieces.size();
   if (record.type == kPerfAuxtrace && record.body.size() >= sizeof(PerfAuxtraceBody) &&
-      next_trace_ < file_.aux().size()) {
-    const AuxTrace& trace = file_.aux()[next_trace_];
-    pieces_[KeyOf(trace.cpu, trace.tid)].push_back(
-        {next_trace_++, std::min(trace.offset, kMostOffset), 0, newest_});
+      piece < file_.aux().size()) {
+    const uint64_t offset = file_.aux()[piece].offset;
+    told_.pieces.push_back({piece, std::min(offset, kMostOffset), 0, newest_});
   }
-  const int64_t key = KeyOf(record.cpu, record.tid);
   if (auto aux = ParsePerfAux(record)) {
     aux->offset = std::min(aux->offset, kMostOffset);
     aux->bytes = std::min(aux->bytes, kMostOffset);
-    told_[key].push_back({*aux, record.time, record.pid, record.tid});
+    told_.spans.push_back({*aux, record.time, record.pid, record.tid, record.cpu});
     traced_.insert(record.tid);
   }
   if (const auto thread = ParsePerfTraceStart(record)) {
-    starts_[key].push_back({record.time, thread->tid});
+    told_.starts.push_back({record.time, thread->tid, record.cpu, record.tid});
     traced_.insert(thread->tid);
   }
+  if (!file_.has_traces()) return;  // there may be many switches, and no span begins with one
   if (const auto change = ParsePerfSwitch(record); change && !change->out)
-    starts_[key].push_back({record.time, record.tid});
+    told_.starts.push_back({record.time, record.tid, record.cpu, record.tid});
 }
 
 void TraceRingsReader::Finish(TimeNs until) {
   newest_ = std::max(newest_, until);
-  std::set<int64_t> keys;
-  for (const auto& [key, told] : told_) keys.insert(key);
-  for (const auto& [key, pieces] : pieces_) keys.insert(key);
-  for (const int64_t key : keys) MakeRing(key);
+  const auto& aux = file_.aux();
+  per_thread_ = !aux.empty() && std::all_of(aux.begin(), aux.end(),
+                                            [](const AuxTrace& trace) { return trace.cpu < 0; });
+  for (auto& [key, told] : ByRing()) {
+    if (!told.spans.empty() || !told.pieces.empty()) MakeRing(key, std::move(told));
+  }
+}
+
+std::map<int64_t, TraceRingsReader::Told> TraceRingsReader::ByRing() const {
+  std::map<int64_t, Told> rings;
+  for (const Reported& one : told_.spans) rings[KeyOf(one.cpu, one.tid)].spans.push_back(one);
+  for (const Start& one : told_.starts) rings[KeyOf(one.cpu, one.by)].starts.push_back(one);
+  for (const PerfAuxPiece& piece : told_.pieces) {
+    const AuxTrace& trace = file_.aux()[piece.trace];
+    rings[KeyOf(trace.cpu, trace.tid)].pieces.push_back(piece);
+  }
+  return rings;
 }
 
 std::set<int> TraceRingsReader::CpusWithStarts() const {
   std::set<int> cpus;
   if (per_thread_) return cpus;
-  for (const auto& [key, starts] : starts_) cpus.insert(static_cast<int>(key));
+  for (const Start& start : told_.starts) cpus.insert(start.cpu);
   return cpus;
 }
 
 void TraceRingsReader::TraceAllThatCame() {
-  for (const auto& [key, starts] : starts_) {
-    for (const Start& start : starts) traced_.insert(start.tid);
-  }
+  for (const Start& start : told_.starts) traced_.insert(start.tid);
 }
 
-void TraceRingsReader::MakeRing(int64_t key) {
+void TraceRingsReader::MakeRing(int64_t key, Told told) {
   PerfAuxRing ring;
   ring.name = {per_thread_ ? RingKind::kThread : RingKind::kCpu, key, tracer_};
   ring.cpu = per_thread_ ? -1 : static_cast<int>(key);
   Unwrapper offsets;
   uint64_t restarts = 0;
   uint64_t end = 0;
-  for (PerfAuxPiece piece : pieces_[key]) {
+  for (PerfAuxPiece piece : told.pieces) {
     const uint64_t bytes = file_.aux()[piece.trace].bytes;
     const uint64_t restarts_before = restarts;
     piece.begin_offset = offsets.Begin(piece.begin_offset, bytes, &restarts);
@@ -128,15 +135,13 @@ void TraceRingsReader::MakeRing(int64_t key) {
     end = std::max(end, piece.end_offset);
     ring.pieces.push_back(piece);
   }
-  std::vector<Reported>& told = told_[key];
-  std::stable_sort(told.begin(), told.end(),
+  std::stable_sort(told.spans.begin(), told.spans.end(),
                    [](const Reported& a, const Reported& b) { return a.time < b.time; });
-  std::vector<Start>& starts = starts_[key];
-  std::stable_sort(starts.begin(), starts.end());
-  if (told.empty())
+  std::stable_sort(told.starts.begin(), told.starts.end());
+  if (told.spans.empty())
     MakeSpansOfPieces(&ring);
   else
-    MakeSpans(told, starts, &ring);
+    MakeSpans(told.spans, told.starts, &ring);
   ring.restarts = std::max(ring.restarts, restarts);
   CountHeld(&ring);
   rings_.push_back(std::move(ring));
@@ -165,7 +170,7 @@ void TraceRingsReader::MakeSpans(const std::vector<Reported>& told,
     span.tid = one.tid;
     span.time = {one.time, one.time};
     ring->bytes_told += one.aux.bytes;
-    auto start = std::upper_bound(starts.begin(), starts.end(), Start{one.time, 0});
+    auto start = std::upper_bound(starts.begin(), starts.end(), Start{one.time});
     while (start != starts.begin() && std::prev(start)->time > before &&
            std::prev(start)->tid != one.tid)
       --start;

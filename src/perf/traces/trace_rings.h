@@ -92,15 +92,24 @@ class TraceRingsReader {
     TimeNs time = 0;
     int pid = -1;
     int tid = -1;
+    int cpu = -1;
   };
   struct Start {
     TimeNs time = 0;
     int tid = -1;
+    int cpu = -1;
+    int by = -1;  // who ran when it was recorded
     bool operator<(const Start& other) const { return time < other.time; }
+  };
+  struct Told {  // of one ring
+    std::vector<Reported> spans;
+    std::vector<Start> starts;
+    std::vector<PerfAuxPiece> pieces;
   };
 
   int64_t KeyOf(int cpu, int tid) const { return per_thread_ ? tid : cpu; }
-  void MakeRing(int64_t key);
+  std::map<int64_t, Told> ByRing() const;
+  void MakeRing(int64_t key, Told told);
   void MakeSpans(const std::vector<Reported>& told, const std::vector<Start>& starts,
                  PerfAuxRing* ring) const;
   void MakeSpansOfPieces(PerfAuxRing* ring) const;
@@ -109,11 +118,8 @@ class TraceRingsReader {
   const PerfFile& file_;
   const std::string tracer_;
   bool per_thread_ = false;
-  size_t next_trace_ = 0;
   TimeNs newest_ = -1;
-  std::map<int64_t, std::vector<Reported>> told_;
-  std::map<int64_t, std::vector<Start>> starts_;
-  std::map<int64_t, std::vector<PerfAuxPiece>> pieces_;
+  Told told_;  // of all rings: whether these are threads' is known at the end
   std::set<int> traced_;
   std::vector<PerfAuxRing> rings_;
 };
