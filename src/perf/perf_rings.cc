@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <map>
 
+#include "perf/perf_runs.h"
+
 namespace hangscope {
 namespace {
 
@@ -19,9 +21,8 @@ PerfRingsReader::PerfRingsReader(PerfFile& file, std::string tracer)
           },
           std::move(tracer)) {}
 
-void PerfRingsReader::Add(const PerfRecord& record) {
-  newest_ = std::max(newest_, record.time);
-  traces_.Add(record);
+void PerfRingsReader::AddOther(const PerfRecord& record) {
+  traces_.Add(record, newest_);
   ids_.Add(record);
 }
 
@@ -95,34 +96,16 @@ bool PerfRingsReader::IsWanted(int tid, const PerfActivity& activity) const {
   return thread != activity.threads().end() && thread->second.records > 0;
 }
 
-// By CPU: from coming to leaving; where the records do not tell the CPU, by thread. Of traces of
-// some threads, only theirs; of others only those that were recorded: who else came, or left, when
-// they made way is of no account.
+// Of traces of some threads, only theirs; of others only those that were recorded: who else came,
+// or left, when they made way is of no account.
 void PerfRingsReader::AddRuns(const PerfActivity& activity) {
-  std::vector<PerfSwitchAt> switches = activity.switches();
-  std::stable_sort(switches.begin(), switches.end(),
-                   [](const PerfSwitchAt& a, const PerfSwitchAt& b) { return a.time < b.time; });
-  std::map<int64_t, PerfSwitchAt> running;  // by CPU; of none by thread, which is negative then
-  const auto end = [&](const PerfSwitchAt& came, TimeNs time) {
-    if (IsWanted(came.tid, activity))
-      input_.runs.push_back({came.tid, came.cpu, {came.time, time}});
-  };
-  for (const PerfSwitchAt& change : switches) {
-    const int64_t where = change.cpu >= 0 ? change.cpu : -int64_t{change.tid};
-    const auto now = running.find(where);
-    if (now != running.end() && (!change.out || now->second.tid == change.tid)) {
-      end(now->second, change.time);
-      running.erase(now);
-    }
-    if (!change.out) running[where] = change;
-  }
-  for (const auto& [where, came] : running) end(came, newest_);
-  if (input_.runs.size() > kMostRuns)
-    input_.runs.erase(input_.runs.begin(), input_.runs.end() - kMostRuns);
-  else if (activity.reports_switches() && activity.more_switches() == 0 &&
-           activity.lost_records() == 0 && !overwrites_ && activity.first() >= 0)
+  PerfRuns found = FindRuns(activity.switches(), newest_, kMostRuns,
+                            [&](int tid) { return IsWanted(tid, activity); });
+  input_.runs = std::move(found.runs);
+  if (!found.left_out && activity.reports_switches() && activity.more_switches() == 0 &&
+      activity.lost_records() == 0 && !overwrites_ && activity.first() >= 0)
     input_.runs_known_since = activity.first();
-  if (!switches.empty()) return;
+  if (!activity.switches().empty()) return;
   for (const PerfAuxRing& ring : aux()) {
     for (const PerfAuxSpan& span : ring.spans) {
       if (span.tid > 0 && span.time.from < span.time.to)

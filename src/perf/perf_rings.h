@@ -3,6 +3,7 @@
 #ifndef HANGSCOPE_PERF_PERF_RINGS_H
 #define HANGSCOPE_PERF_PERF_RINGS_H
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -21,7 +22,10 @@ class PerfRingsReader {
  public:
   // `tracer`: "cs_etm", names the rings. `file` must outlive it.
   PerfRingsReader(PerfFile& file, std::string tracer);
-  void Add(const PerfRecord& record);
+  void Add(const PerfRecord& record) {
+    newest_ = std::max(newest_, record.time);
+    if (record.type != PERF_RECORD_SAMPLE) AddOther(record);  // samples tell nothing but the time
+  }
   // To be called once, after all records.
   // `until`: to when it was recorded, where that is known to be later than the newest record.
   void Finish(const PerfActivity& activity, TimeNs until);
@@ -38,6 +42,7 @@ class PerfRingsReader {
   RingHistory EventHistoryOf(int number, const PerfCpuActivity& cpu,
                              const RecordedRing* told) const;
   bool IsWanted(int tid, const PerfActivity& activity) const;
+  void AddOther(const PerfRecord& record);
   void AddRuns(const PerfActivity& activity);
 
   PerfFile& file_;

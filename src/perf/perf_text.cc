@@ -368,15 +368,16 @@ std::string PerfCallText(const PerfThreadActivity& thread, const PerfScene& scen
   if (!scene.activity->IsInSystemCall(thread)) return {};
   utsname here{};
   uname(&here);
-  std::string text = Printable(thread.system_call_name);
-  if (text.empty() && scene.file->facts().architecture == here.machine && thread.system_call >= 0 &&
-      thread.system_call < 100'000)
-    text = SystemCallName(static_cast<int>(thread.system_call));
-  if (text.empty()) text = fmt::format("system call {}", thread.system_call);
-  if (!thread.has_arguments) return text;
-  return text + fmt::format("({:#x}, {:#x}, {:#x}, {:#x}, {:#x}, {:#x})", thread.arguments[0],
-                            thread.arguments[1], thread.arguments[2], thread.arguments[3],
-                            thread.arguments[4], thread.arguments[5]);
+  const PerfCall call = scene.activity->CallOf(thread);
+  std::string text = Printable(call.name);
+  if (text.empty() && scene.file->facts().architecture == here.machine && call.number >= 0 &&
+      call.number < 100'000)
+    text = SystemCallName(static_cast<int>(call.number));
+  if (text.empty()) text = fmt::format("system call {}", call.number);
+  if (!call.has_arguments) return text;
+  const auto& arguments = call.arguments;
+  return text + fmt::format("({:#x}, {:#x}, {:#x}, {:#x}, {:#x}, {:#x})", arguments[0],
+                            arguments[1], arguments[2], arguments[3], arguments[4], arguments[5]);
 }
 
 std::string_view PerfThreadStateName(PerfThreadState state) {

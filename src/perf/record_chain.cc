@@ -13,8 +13,9 @@ constexpr size_t kLinkHeaderBytes = sizeof(perf_event_header);
 constexpr uint32_t kNewerKernelRecordsEnd = kPerfToolRecordsBegin;
 constexpr uint32_t kNewerToolRecordsEnd = 128;
 constexpr uint16_t kUnusedMisc = 0x0ff8;  // bits of the header that no record has
-constexpr int kLinks = 3;                 // of a chain
-constexpr int kMostLinks = 64;            // that are looked at, with those that prove nothing
+constexpr uint16_t kMostPlainSampleBytes = 512;
+constexpr int kLinks = 3;       // of a chain
+constexpr int kMostLinks = 64;  // that are looked at, with those that prove nothing
 
 perf_event_header HeaderAt(std::string_view bytes) {
   perf_event_header header{};
@@ -43,9 +44,16 @@ bool IsPlausiblePerfHeader(std::string_view bytes) {
   return IsSimpleperfRecord(header.type) && PerfExtentOf(bytes).bytes >= kLinkHeaderBytes;
 }
 
+bool IsPlainPerfHeader(std::string_view bytes) {
+  if (bytes.size() < kLinkHeaderBytes) return false;
+  const perf_event_header header = HeaderAt(bytes);
+  return header.type > 0 && header.type < kPerfKernelRecordsEnd && header.size % 8 == 0 &&
+         header.size >= kLeastBytes[header.type] && header.size <= kMostPlainSampleBytes &&
+         (header.misc & kUnusedMisc) == 0;
+}
+
 bool IsOddPerfRecord(std::string_view record, const std::vector<PerfEvent>& events) {
   constexpr uint16_t kMostBytes = 8192;  // paths have 4096 at most
-  constexpr uint16_t kMostPlainSampleBytes = 512;
   constexpr uint64_t kLong = PERF_SAMPLE_CALLCHAIN | PERF_SAMPLE_BRANCH_STACK |
                              PERF_SAMPLE_STACK_USER | PERF_SAMPLE_AUX | PERF_SAMPLE_READ;
   const perf_event_header header = HeaderAt(record);

@@ -24,6 +24,10 @@ struct PerfExtent {
 // of a size that this type can have.
 bool IsPlausiblePerfHeader(std::string_view header);
 
+// Whether `header`, likewise, is of a record of the kernel's that is neither odd nor has anything
+// behind it, whatever the events are.
+bool IsPlainPerfHeader(std::string_view header);
+
 // It has bits that no record has had, or is longer than a record of its type comes to be, of one of
 // these events: perhaps it is none, or its size is wrong.
 bool IsOddPerfRecord(std::string_view record, const std::vector<PerfEvent>& events);

@@ -116,6 +116,7 @@ Status HardwareTrace::Open() {
   const Status status = file_->ForEach([this](const PerfRecord& record) {
     activity_.Add(record);
     rings_.Add(record);
+    if (record.type == PERF_RECORD_SAMPLE) return true;  // the others need none
     decoder_.Add(record);
     code_.Add(record);
     return true;

@@ -39,6 +39,7 @@ class WhyPerf {
     const Status status = file_->ForEach([this](const PerfRecord& record) {
       activity_.Add(record);
       rings_.Add(record);
+      if (record.type == PERF_RECORD_SAMPLE) return true;  // the others need none
       decoder_.Add(record);
       code_.Add(record);
       return true;
@@ -101,6 +102,7 @@ void WhyPerf::LookForWindow() {
   const bool by_file = !by_manifest && told && IsTheirs(told->window);
   to_trigger_ = by_manifest || by_file;
   WindowRequest request;
+  request.wants_runs = options_.json;
   request.trigger = by_manifest ? options_.window->time.to
                     : by_file   ? told->window.to
                                 : std::max<TimeNs>(activity_.last(), 0);

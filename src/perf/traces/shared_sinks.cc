@@ -239,6 +239,7 @@ DrainedSink SharedSinks::Drained(const Sink& sink, const std::vector<PerfAuxRing
 
 void SharedSinks::AddTo(bool whole_machine, TimeNs recorded_until, std::vector<PerfAuxRing>* rings,
                         WindowInput* input) const {
+  if (sinks_.empty()) return;
   const RunsOfCpu runs = RunsByCpu(*input);
   for (const Sink& sink : sinks_) {
     DrainedSink drained = Drained(sink, *rings);

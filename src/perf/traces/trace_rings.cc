@@ -62,8 +62,8 @@ GapReason ReasonOfMissing(const PerfAuxSpan& span) {
 TraceRingsReader::TraceRingsReader(const PerfFile& file, std::string tracer)
     : file_(file), tracer_(std::move(tracer)) {}
 
-void TraceRingsReader::Add(const PerfRecord& record) {
-  newest_ = std::max(newest_, record.time);
+void TraceRingsReader::Add(const PerfRecord& record, TimeNs newest) {
+  newest_ = newest;
   const size_t piece = told_.pieces.size();
   if (record.type == kPerfAuxtrace && record.body.size() >= sizeof(PerfAuxtraceBody) &&
       piece < file_.aux().size()) {

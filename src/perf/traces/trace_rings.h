@@ -69,7 +69,8 @@ class TraceRingsReader {
  public:
   // `tracer`: "cs_etm", names the rings. `file` must outlive it.
   TraceRingsReader(const PerfFile& file, std::string tracer);
-  void Add(const PerfRecord& record);
+  // `newest`: of this and those before. A sample tells nothing.
+  void Add(const PerfRecord& record, TimeNs newest);
   // To be called once, after all records. `until`: to when it was recorded, where that is known to
   // be later than the newest record.
   void Finish(TimeNs until);

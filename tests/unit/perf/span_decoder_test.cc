@@ -37,9 +37,10 @@ class SpanDecoderTest : public ::testing::Test {
     auto file = PerfFile::Open(files_, "perf.data");
     EXPECT_TRUE(file.ok()) << file.status().message();
     TraceRingsReader reader(**file, NameOfTracer(**file));
+    TimeNs newest = -1;
     EXPECT_TRUE((*file)
                     ->ForEach([&](const PerfRecord& record) {
-                      reader.Add(record);
+                      reader.Add(record, newest = std::max(newest, record.time));
                       return true;
                     })
                     .ok());

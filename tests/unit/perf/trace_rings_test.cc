@@ -28,9 +28,11 @@ class TraceRingsTest : public ::testing::Test {
     ASSERT_TRUE(opened.ok()) << opened.status().message();
     file_ = std::move(*opened);
     reader_.emplace(*file_, "tracer");
+    TimeNs newest = -1;
     EXPECT_TRUE(file_
                     ->ForEach([&](const PerfRecord& record) {
-                      reader_->Add(record);
+                      newest = std::max(newest, record.time);
+                      reader_->Add(record, newest);
                       return true;
                     })
                     .ok());
