@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "base/numbers.h"
 #include "base/units.h"
+#include "code_options.h"
 #include "commands.h"
 #include "cost_limits.h"
 #include "export/trace_export.h"
@@ -53,6 +54,7 @@ volatile sig_atomic_t export_interrupted = 0;
 struct ExportWords {
   TraceRequest request;
   TraceExportOptions options;
+  CodeOptions code;
   std::string from, until, last, branches;
   bool no_streams = false;
   bool quiet = false;
@@ -131,6 +133,9 @@ int Export(ExportWords& words) {
     return Fail(status);
   PipedInput input;
   if (Status status = input.Read(words.request.source.target); !status.ok()) return Fail(status);
+  auto places = words.code.Resolve(input.files(), words.request.source.target);
+  if (!places.ok()) return Fail(places.status());
+  words.request.code = std::move(*places);
   struct sigaction action {};
   action.sa_handler = [](int) { export_interrupted = 1; };
   action.sa_flags = static_cast<int>(SA_RESETHAND);  // the second ends it at once
@@ -179,6 +184,7 @@ int ExportCommand(const std::vector<std::string>& words) {
   parser.Option("--last", &wanted.last);
   parser.Flag("--no-streams", &wanted.no_streams);
   parser.Option("--branches", &wanted.branches);
+  wanted.code.AddTo(&parser);
   parser.Option("--elf", &request.source.elf);
   parser.Flag("--intrusive", &request.source.intrusive);
   parser.Flag("--quiet", &wanted.quiet);

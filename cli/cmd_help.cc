@@ -46,9 +46,8 @@ int HelpCommand(const std::vector<std::string>& words) {
   if (!shell.empty()) {
     const auto script = CompletionScript(shell, helps);
     if (!script)
-      return Fail(Status::Usage(
-          fmt::format("--completion '{}': bash, zsh or fish; for example --completion bash",
-                      shell)));
+      return Fail(Status::Usage(fmt::format(
+          "--completion '{}': bash, zsh or fish; for example --completion bash", shell)));
     return Succeed(*script);
   }
   if (name.empty() || name == "hangscope")

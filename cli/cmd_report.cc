@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "base/numbers.h"
+#include "code_options.h"
 #include "commands.h"
 #include "cost_limits.h"
 #include "help/all_helps.h"
@@ -56,10 +57,12 @@ int ReportCommand(const std::vector<std::string>& words) {
   OptionParser parser(ReportHelp());
   ReportOptions options;
   Words given;
+  CodeOptions code;
   parser.Positional("snapshot", &options.source.target);
   parser.Option("--output", &given.output);
   parser.Option("--against", &options.against);
   parser.Option("--elf", &options.source.elf);
+  code.AddTo(&parser);
   parser.Option("--events", &given.events);
   parser.Flag("--force", &given.force);
   parser.Flag("--data", &given.data);
@@ -86,6 +89,9 @@ int ReportCommand(const std::vector<std::string>& words) {
   }
   PipedInput input;
   if (Status status = input.Read(options.source.target); !status.ok()) return Fail(status);
+  auto places = code.Resolve(input.files(), options.source.target);
+  if (!places.ok()) return Fail(places.status());
+  options.code = std::move(*places);
   SystemClock clock;
   auto bar = std::make_unique<ProgressBar>(clock, given.data || output == "-");
   bar->Begin("reading what happened");

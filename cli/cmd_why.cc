@@ -3,12 +3,11 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#include <cstdlib>
-
 #include "base/clock.h"
 #include "base/numbers.h"
 #include "base/units.h"
 #include "code/debug_info.h"
+#include "code_options.h"
 #include "commands.h"
 #include "cost_limits.h"
 #include "help/all_helps.h"
@@ -56,12 +55,17 @@ Result<size_t> ParseBranches(const std::string& text) {
                                    text, kMostBranches));
 }
 
+// Without the "file:" that may stand before it.
+std::string PathOfTarget(FileSystem& files, const std::string& target) {
+  const TargetSpec spec = ParseTargetSpec(files, target);
+  return spec.kind == TargetSpec::Kind::kFile ? spec.name : target;
+}
+
 // Of a file, or a folder with files, that tell what they are.
 std::optional<Result<WhyReport>> AskRecording(FileSystem& files, const WhyOptions& options,
                                               WhyPerfOptions perf) {
   SystemClock clock;
-  const TargetSpec spec = ParseTargetSpec(files, options.source.target);
-  perf.path = spec.kind == TargetSpec::Kind::kFile ? spec.name : options.source.target;
+  perf.path = PathOfTarget(files, options.source.target);
   perf.window = WindowOf(files, perf.path);
   const RecordingKind kind = KindOf(files, perf.path);
   if (kind == RecordingKind::kPerfData) return AskWhyPerf(files, clock, perf);
@@ -107,8 +111,7 @@ int WhyCommand(const std::vector<std::string>& words) {
   WhyProcessOptions process;
   std::string stall;
   std::string device;
-  std::string binaries;
-  KernelPlaces kernel;
+  CodeOptions code;
   std::string branches = "0";
   std::vector<std::string> with;
   bool no_stop = false;
@@ -117,10 +120,8 @@ int WhyCommand(const std::vector<std::string>& words) {
   parser.Option("--elf", &options.source.elf);
   parser.Option("--device", &device);
   parser.Option("--stall", &stall);
-  parser.Option("--binaries", &binaries);
+  code.AddTo(&parser);
   parser.Option("--branches", &branches);
-  parser.Option("--vmlinux", &kernel.vmlinux);
-  parser.Option("--kallsyms", &kernel.kallsyms);
   parser.Options("--with", &with);
   parser.Flag("--json", &options.json);
   parser.Flag("--intrusive", &options.source.intrusive);
@@ -152,10 +153,10 @@ int WhyCommand(const std::vector<std::string>& words) {
   }
   PipedInput input;
   if (Status status = input.Read(options.source.target); !status.ok()) return Fail(status);
-  if (const char* home = getenv("HOME")) kernel.cache = std::string(home) + "/.debug";
-  auto recorded = AskRecording(
-      input.files(), options,
-      {"", options.stall, options.json, binaries, *last_branches, std::nullopt, kernel});
+  auto places = code.Resolve(input.files(), PathOfTarget(input.files(), options.source.target));
+  if (!places.ok()) return Fail(places.status());
+  auto recorded = AskRecording(input.files(), options,
+                               {"", options.stall, options.json, *places, *last_branches});
   options.source.target = SpecOfWord(input.files(), options.source.target);
   process.stop = !no_stop;
   SetScreen(STDOUT_FILENO, &process);

@@ -14,7 +14,9 @@ CommandHelp HelpHelp() {
   help.operand_completion = OfKind(Completion::Kind::kCommand);
   help.groups = {{"",
                   {{{"--man"}, "", "the manual page, for man -l", {}},
-                   {{"--completion"}, "SHELL", "completions for bash, zsh or fish",
+                   {{"--completion"},
+                    "SHELL",
+                    "completions for bash, zsh or fish",
                     OneOf({"bash", "zsh", "fish"})}}}};
   help.statuses = {{"0", ""}, {"2", "usage"}};
   return help;
@@ -31,16 +33,17 @@ CommandHelp MainHelp() {
   help.examples = {{"hangscope 4711", "why this process hangs; the same as hangscope why 4711"},
                    {"hangscope run --on-hang kill -- make test",
                     "ends the tests when they hang, and says where"}};
-  help.groups = {{"",
-                  {{{"--help", "-h"}, "", "print this; hangscope COMMAND --help: the options of one", {}},
-                   {{"--version", "-V"}, "", "print the version; with -v what it was built with", {}}}}};
+  help.groups = {
+      {"",
+       {{{"--help", "-h"}, "", "print this; hangscope COMMAND --help: the options of one", {}},
+        {{"--version", "-V"}, "", "print the version; with -v what it was built with", {}}}}};
   help.statuses = {{"0 to 3", "as the command says"}, {"2", "usage"}};
   return help;
 }
 
 std::vector<CommandHelp> AllHelps() {
-  return {WhyHelp(),    RunHelp(),  WatchHelp(), TeeHelp(), ReportHelp(), LsHelp(),  SnapHelp(),
-          CatHelp(),    ShowHelp(), ExportHelp(), SetHelp(), CostHelp(),   DoctorHelp(), HelpHelp()};
+  return {WhyHelp(), RunHelp(),  WatchHelp(),  TeeHelp(), ReportHelp(), LsHelp(),     SnapHelp(),
+          CatHelp(), ShowHelp(), ExportHelp(), SetHelp(), CostHelp(),   DoctorHelp(), HelpHelp()};
 }
 
 }  // namespace hangscope::cli

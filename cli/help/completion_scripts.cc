@@ -111,8 +111,8 @@ std::string BashScript(const std::vector<CommandHelp>& commands) {
       std::string patterns;
       for (const std::string& name : option.names)
         patterns += fmt::format("{}'{} {}'", patterns.empty() ? "" : "|", command.name, name);
-      script += fmt::format("    {}) {}; return ;;\n", patterns,
-                            BashReply(option.completion, names));
+      script +=
+          fmt::format("    {}) {}; return ;;\n", patterns, BashReply(option.completion, names));
     }
   }
   script += "  esac\n  case \"$command $cur\" in\n";
@@ -163,15 +163,14 @@ std::string ZshAction(const Completion& completion) {
 
 std::string ZshOption(const OptionHelp& option) {
   const std::string value =
-      option.value.empty()
-          ? ""
-          : ":" + ZshEscaped(option.value) + ":" + ZshAction(option.completion);
+      option.value.empty() ? ""
+                           : ":" + ZshEscaped(option.value) + ":" + ZshAction(option.completion);
   std::string specs;
   for (const std::string& name : option.names) {
-    specs += "        " +
-             Quoted(fmt::format("*{}[{}]{}", name, ZshEscaped(Wrap(option.text, 0, 0, 1000)),
-                                value)) +
-             " \\\n";
+    specs +=
+        "        " +
+        Quoted(fmt::format("*{}[{}]{}", name, ZshEscaped(Wrap(option.text, 0, 0, 1000)), value)) +
+        " \\\n";
   }
   return specs;
 }
@@ -193,8 +192,9 @@ std::string ZshScript(const std::vector<CommandHelp>& commands) {
                                  ZshAction(command.operand_completion))) +
               " ;;\n";
   }
-  return script + "  esac\n}\nif [ \"$funcstack[1]\" = _hangscope ]; then\n  _hangscope \"$@\"\n"
-                  "else\n  compdef _hangscope hangscope\nfi\n";
+  return script +
+         "  esac\n}\nif [ \"$funcstack[1]\" = _hangscope ]; then\n  _hangscope \"$@\"\n"
+         "else\n  compdef _hangscope hangscope\nfi\n";
 }
 
 // ---- fish ----
@@ -223,7 +223,8 @@ std::string FishArguments(const Completion& completion, const std::string& comma
 
 std::string FishOption(const std::string& command, const OptionHelp& option,
                        const std::string& commands) {
-  std::string line = fmt::format("complete -c hangscope -n '__fish_seen_subcommand_from {}'", command);
+  std::string line =
+      fmt::format("complete -c hangscope -n '__fish_seen_subcommand_from {}'", command);
   for (const std::string& name : option.names)
     line += name.starts_with("--") ? " -l " + name.substr(2) : " -s " + name.substr(1);
   if (!option.value.empty()) line += " -r" + FishArguments(option.completion, commands);

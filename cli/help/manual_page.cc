@@ -114,7 +114,8 @@ std::string MainManualPage(const CommandHelp& main, const std::vector<CommandHel
   page += Statuses(main) + ".SH ENVIRONMENT\n.PP\n" + Filled(kEnvironment) + "\n" + Examples(main);
   page += ".SH SEE ALSO\n";
   for (const CommandHelp& command : commands)
-    page += Bold("hangscope-" + command.name) + "(1)" + (&command == &commands.back() ? "\n" : ",\n");
+    page +=
+        Bold("hangscope-" + command.name) + "(1)" + (&command == &commands.back() ? "\n" : ",\n");
   return page;
 }
 

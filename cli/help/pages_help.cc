@@ -16,17 +16,20 @@ CommandHelp ExportHelp() {
       ".json chrome, .jsonl, .pftrace perfetto, .txt. What can be exported: a snapshot, whatever "
       "hangscope show takes (a scope file, pid:N, core:FILE, gdb:HOST:PORT, exec:COMMAND), a "
       "perf.data, - for one that comes through a pipe.";
-  help.examples = {{"hangscope export -o hang.pftrace trace/fw.snapshot-0001",
-                    "for ui.perfetto.dev"},
-                   {"hangscope export --to text --last 100 pid:4711", ""}};
+  help.examples = {
+      {"hangscope export -o hang.pftrace trace/fw.snapshot-0001", "for ui.perfetto.dev"},
+      {"hangscope export --to text --last 100 pid:4711", ""}};
   help.operand_completion = OfKind(Kind::kFile);
   help.groups = {
       {"",
-       {{{"--to", "-t"}, "FORMAT", "see above",
+       {{{"--to", "-t"},
+         "FORMAT",
+         "see above",
          OneOf({"chrome", "ctf", "jsonl", "perfetto", "text"})},
         {{"--output", "-o"}, "PATH", "where to [-, standard output]", OfKind(Kind::kFile)},
         {{"--force"}, "", "replace what is there", {}},
-        {{"--from"}, "T",
+        {{"--from"},
+         "T",
          "only from then on: seconds of the recording's clock, or back from its end, as in "
          "--from=-2s",
          {}},
@@ -35,10 +38,26 @@ CommandHelp ExportHelp() {
         {{"--task"}, "N|NAME", "only of this task or thread", {}},
         {{"--event"}, "NAME", "only events of this name", {}},
         {{"--last"}, "N", "only the newest N", {}},
-        {{"--no-streams"}, "",
-         "without instruction traces in streams, and hardware traces not decoded", {}},
+        {{"--no-streams"},
+         "",
+         "without instruction traces in streams, and hardware traces not decoded",
+         {}},
         {{"--branches"}, "N", "of each hardware trace only the newest N branches [10000]", {}},
-        {{"--elf"}, "FILE", "the program: names of its events, and where the scope is",
+        {{"--elf"},
+         "FILE",
+         "the program: names of its events, and where the scope is",
+         OfKind(Kind::kFile)},
+        {{"--binaries"},
+         "DIR",
+         "of a perf.data, also a snapshot's: the recorded programs",
+         OfKind(Kind::kFolder)},
+        {{"--vmlinux"},
+         "FILE",
+         "likewise the recorded kernel, or a kcore, or a folder with one",
+         OfKind(Kind::kFile)},
+        {{"--kallsyms"},
+         "FILE",
+         "likewise names of the kernel's functions, as /proc/kallsyms has them",
          OfKind(Kind::kFile)},
         {{"--intrusive"}, "", "the target may be stopped for a moment", {}},
         {{"--quiet", "-q"}, "", "no last line on stderr that sums up", {}}}}};
@@ -61,24 +80,39 @@ CommandHelp ReportHelp() {
       "snapshot's folder; or, as for hangscope why, a scope's file, a core dump, a perf.data, - "
       "for one that comes through a pipe. Without it, hangscope takes the newest snapshot that "
       "hangscope run took without --prefix.";
-  help.examples = {{"hangscope report trace/fw.snapshot-0001", ""},
-                   {"hangscope report --against trace/ok.snapshot-0001 trace/fw.snapshot-0001",
-                    ""}};
+  help.examples = {
+      {"hangscope report trace/fw.snapshot-0001", ""},
+      {"hangscope report --against trace/ok.snapshot-0001 trace/fw.snapshot-0001", ""}};
   help.operand_completion = OfKind(Kind::kFile);
   help.groups = {
       {"",
-       {{{"--output", "-o"}, "FILE",
+       {{{"--output", "-o"},
+         "FILE",
          "where the page goes [SNAPSHOT/report.html, of others NAME.report.html]; - is standard "
          "output",
          OfKind(Kind::kFile)},
         {{"--force"}, "", "also where there is one already", {}},
-        {{"--data"}, "",
-         "the page's data alone, as JSON, on standard output (report-data.md)", {}},
-        {{"--against"}, "HEALTHY",
+        {{"--data"}, "", "the page's data alone, as JSON, on standard output (report-data.md)", {}},
+        {{"--against"},
+         "HEALTHY",
          "compare with a run that did not hang, and show where this one left its way; the page is "
          "SNAPSHOT/report.against.html then, and always written anew",
          OfKind(Kind::kFile)},
-        {{"--elf"}, "FILE", "the program: names, files and lines [as the snapshot says]",
+        {{"--elf"},
+         "FILE",
+         "the program: names, files and lines [as the snapshot says]",
+         OfKind(Kind::kFile)},
+        {{"--binaries"},
+         "DIR",
+         "of a perf.data, also a snapshot's: the recorded programs",
+         OfKind(Kind::kFolder)},
+        {{"--vmlinux"},
+         "FILE",
+         "likewise the recorded kernel, or a kcore, or a folder with one",
+         OfKind(Kind::kFile)},
+        {{"--kallsyms"},
+         "FILE",
+         "likewise names of the kernel's functions, as /proc/kallsyms has them",
          OfKind(Kind::kFile)},
         {{"--events"}, "N", "of what happened, at most the newest N [200000]", {}}}}};
   help.statuses = {{"0", "the page is there"},

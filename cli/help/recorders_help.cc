@@ -33,9 +33,8 @@ CommandHelp SnapHelp() {
   help.groups = {{"",
                   {{{"--now"}, "", "do not wait for what the recorder's --post asks for", {}},
                    {{"--since-last"}, "", "only what came since the snapshot before", {}}}}};
-  help.statuses = {{"0", ""},
-                   {"2", "usage, or several recorders are meant"},
-                   {"3", "none is, or it failed"}};
+  help.statuses = {
+      {"0", ""}, {"2", "usage, or several recorders are meant"}, {"3", "none is, or it failed"}};
   return help;
 }
 
@@ -55,7 +54,9 @@ CommandHelp CatHelp() {
   help.operand_completion = OfKind(Kind::kFile);
   help.groups = {{"",
                   {{{"--follow", "-f"}, "", "go on as the recorder does, until it ends", {}},
-                   {{"--stream"}, "NAME", "stdout, stderr or fdN, where there are several",
+                   {{"--stream"},
+                    "NAME",
+                    "stdout, stderr or fdN, where there are several",
                     OneOf({"stdout", "stderr"})}}}};
   help.after = "What is missing is said on stderr.";
   help.statuses = {{"0", ""}, {"2", "usage"}, {"3", "nothing could be read"}};

@@ -29,14 +29,15 @@ CommandHelp ShowHelp() {
   help.operand_completion = OfKind(Kind::kFile);
   help.groups = {
       {"",
-       {{{"--elf"}, "FILE", "the program: names of its events, and where the scope is",
+       {{{"--elf"},
+         "FILE",
+         "the program: names of its events, and where the scope is",
          OfKind(Kind::kFile)},
         {{"--core"}, "N|A-B|NAME", "only of these cores", {}},
         {{"--task"}, "N", "only while this task ran, and what it waits for", {}},
         {{"--event"}, "NAME", "only events of this name", {}},
         {{"--last"}, "N", "only the newest N", {}},
-        {{"--stats"}, "",
-         "numbers, no events: run times, load, wake-ups, interrupts, mutexes", {}},
+        {{"--stats"}, "", "numbers, no events: run times, load, wake-ups, interrupts, mutexes", {}},
         {{"--follow", "-f"}, "", "go on as they come, until the target ends", {}},
         {{"--json"}, "", "JSON Lines (json.md)", {}},
         {{"--intrusive"}, "", "the target may be stopped for a moment", {}}}}};
@@ -82,18 +83,22 @@ CommandHelp SetHelp() {
       OneOf({"pause", "resume", "delay", "mask", "freeze", "features", "all"});
   help.groups = {
       {"",
-       {{{"--elf"}, "FILE", "the program: names of roles, and where the scope is",
+       {{{"--elf"},
+         "FILE",
+         "the program: names of roles, and where the scope is",
          OfKind(Kind::kFile)},
         {{"--intrusive"}, "", "the target may be stopped for a moment (gdb:)", {}},
-        {{"--start"}, "FILE",
+        {{"--start"},
+         "FILE",
          "TARGET is a program's ELF: FILE becomes a copy of it that begins with these delays or "
          "features. Built with HANGSCOPE_START_SETTINGS",
          OfKind(Kind::kFile)},
-        {{"--cores-of"}, "TARGET",
-         "with --start: roles and nodes are as in this run or snapshot", OfKind(Kind::kFile)}}}};
+        {{"--cores-of"},
+         "TARGET",
+         "with --start: roles and nodes are as in this run or snapshot",
+         OfKind(Kind::kFile)}}}};
   help.after = "0 and off switch off.";
-  help.statuses = {
-      {"0", ""}, {"2", "usage"}, {"3", "the target cannot be read or written"}};
+  help.statuses = {{"0", ""}, {"2", "usage"}, {"3", "the target cannot be read or written"}};
   return help;
 }
 
@@ -111,14 +116,19 @@ CommandHelp CostHelp() {
   help.groups = {
       {"",
        {{{"--elf"}, "FILE", "the program on the target, with its symbols", OfKind(Kind::kFile)},
-        {{"--symbol"}, "NAME",
-         "count inside this function; what it calls does not count; repeatable", {}},
-        {{"--mark"}, "NAME",
+        {{"--symbol"},
+         "NAME",
+         "count inside this function; what it calls does not count; repeatable",
+         {}},
+        {{"--mark"},
+         "NAME",
          "count between HANGSCOPE_MARK_BEGIN(NAME) and HANGSCOPE_MARK_END(NAME) of "
          "hangscope/target/mark.h; repeatable",
          {}},
-        {{"--per"}, "N|calls",
-         "an event is one N-th of each time entered, or each time entered [calls]", {}},
+        {{"--per"},
+         "N|calls",
+         "an event is one N-th of each time entered, or each time entered [calls]",
+         {}},
         {{"--seconds"}, "T", "end QEMU after T, if it does not end by itself", {}},
         {{"--json"}, "", "one JSON object instead of the table (hangscope-cost.md)", {}}}}};
   help.statuses = {

@@ -15,20 +15,28 @@ CommandHelp TeeHelp() {
   help.examples = {{"make simulate 2>&1 | hangscope tee --passthrough --prefix trace/sim", ""}};
   help.groups = {
       {"",
-       {{{"--prefix"}, "P",
+       {{{"--prefix"},
+         "P",
          "the ring is P.*, snapshots P.snapshot-NNNN/ [~/.local/state/hangscope/...]",
          OfKind(Kind::kFile)},
         {{"--passthrough"}, "", "copy standard input to standard output", {}},
-        {{"--elf"}, "FILE", "the program on the target: functions, files, lines",
+        {{"--elf"},
+         "FILE",
+         "the program on the target: functions, files, lines",
          OfKind(Kind::kFile)},
         {{"--stall"}, "T", "time without progress that makes a hang [10]", {}},
         {{"--on-hang"}, "WHAT", "snapshot or none [snapshot]", OneOf({"snapshot", "none"})},
-        {{"--quiet", "-q"}, "", "no heartbeats, and no last lines of a program that ends well", {}}}},
+        {{"--quiet", "-q"},
+         "",
+         "no heartbeats, and no last lines of a program that ends well",
+         {}}}},
       {"recording",
        {{{"--keep-rings"}, "", "without --prefix: keep the ring also where nothing happened", {}},
         {{"--size"}, "S", "of a file of the ring [500M]", {}},
         {{"--keep"}, "N", "files of the ring; it takes S times N bytes at most [3]", {}},
-        {{"--compress"}, "HOW", "none, zstd, or auto: zstd as long as it keeps up [none]",
+        {{"--compress"},
+         "HOW",
+         "none, zstd, or auto: zstd as long as it keeps up [none]",
          OneOf({"auto", "zstd", "none"})},
         {{"--memory"}, "S", "what may wait for a slow disk or reader [64M]", {}},
         {{"--lossless"}, "", "wait for a slow reader instead of losing what it does not take", {}},
@@ -36,8 +44,10 @@ CommandHelp TeeHelp() {
        false},
       {"snapshots",
        {{{"--trigger"}, "RE", "take one for a line that matches RE (RE2); repeatable", {}},
-        {{"--trigger-rate"}, "P%[/T]",
-         "take one when less than P % of the usual rate comes, over T [5] seconds", {}},
+        {{"--trigger-rate"},
+         "P%[/T]",
+         "take one when less than P % of the usual rate comes, over T [5] seconds",
+         {}},
         {{"--trigger-silence"}, "T", "take one when nothing comes for T", {}},
         {{"--trigger-quiet"}, "T", "each trigger rests so long after it fired [1]", {}},
         {{"--post"}, "T|S", "record on for a time (2s) or a size (16M) before taking one", {}},
@@ -51,11 +61,8 @@ CommandHelp TeeHelp() {
   help.after =
       "hangscope snap, SIGUSR1 and SIGUSR2 take a snapshot. SIGINT, SIGTERM and SIGHUP end it; "
       "what is in the pipe by then is recorded.";
-  help.statuses = {{"0", "no hang"},
-                   {"1", "a hang"},
-                   {"2", "usage"},
-                   {"3", "failed"},
-                   {"130", "interrupted"}};
+  help.statuses = {
+      {"0", "no hang"}, {"1", "a hang"}, {"2", "usage"}, {"3", "failed"}, {"130", "interrupted"}};
   return help;
 }
 

@@ -18,8 +18,8 @@ struct PerfRuns {
   bool left_out = false;      // there were more: these are the newest
 };
 
-// From coming to leaving, or to `until`; of wanted threads, and at most `most`. Takes no more memory
-// than these and what of `switches` is not in the order of time.
+// From coming to leaving, or to `until`; of wanted threads, and at most `most`. Takes no more
+// memory than these and what of `switches` is not in the order of time.
 PerfRuns FindRuns(const std::map<int64_t, PerfSwitches>& switches, TimeNs until, size_t most,
                   const std::function<bool(int tid)>& is_wanted);
 

@@ -50,8 +50,8 @@ class ReportReader {
                            : warning_;
     Finish();
     if (!options_.against.empty()) {
-      const Status status =
-          AddDivergence(files_, clock_, Source(), {options_.against, Source().elf}, &report_);
+      const Status status = AddDivergence(
+          files_, clock_, Source(), {options_.against, Source().elf}, options_.code, &report_);
       if (!status.ok()) return status;  // it was asked for, and a page without it would mislead
     }
     return std::move(report_);
@@ -121,11 +121,13 @@ class ReportReader {
 
   void ReadTracks() {
     const TrackLimits limits{options_.most_events, options_.most_time, options_.progress};
-    const Status status = AddTracks(files_, clock_, Source(), limits, &end_, &report_);
+    const Status status =
+        AddTracks(files_, clock_, Source(), options_.code, limits, &end_, &report_);
     Take(status);
     if (status.ok() || !is_folder_ || !files_.Exists(Part(kCpuFileName))) return;
     // Why the one part that nobody else has looked at gives nothing.
-    Take(AddTracks(files_, clock_, {Part(kCpuFileName), ""}, limits, &end_, &report_));
+    Take(AddTracks(files_, clock_, {Part(kCpuFileName), ""}, options_.code, limits, &end_,
+                   &report_));
   }
 
   ScopeSource Source() const {

@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/file_system.h"
 #include "model/report.h"
+#include "perf/code/code_places.h"
 #include "scope/scope_view.h"
 
 namespace hangscope {
@@ -19,6 +20,7 @@ struct ReportOptions {
   ScopeSource source;
   std::string against;           // the same of a healthy run; empty: none
   size_t most_events = 200'000;  // of all tracks together, the newest
+  CodePlaces code = {};          // that hardware traces are followed through
   // of reading what happened when; what is older is left out then. 0: as long as it takes
   TimeNs most_time = 0;
   // told how far reading what happened when is, 0 to 1, now and then; empty: nobody

@@ -135,10 +135,10 @@ void AppendSteps(const char* who, const std::vector<ReportStep>& steps, std::str
 }  // namespace
 
 Status AddDivergence(FileSystem& files, Clock& clock, const ScopeSource& hung,
-                     const ScopeSource& healthy, Report* report) {
-  auto mine = ReadRunSteps(files, clock, hung, {});
+                     const ScopeSource& healthy, const CodePlaces& code, Report* report) {
+  auto mine = ReadRunSteps(files, clock, hung, code, {});
   if (!mine.ok()) return mine.status();
-  auto other = ReadRunSteps(files, clock, healthy, {});
+  auto other = ReadRunSteps(files, clock, healthy, code, {});
   if (!other.ok()) return other.status();
   AddTroubles(*other, NameOf(healthy.target), report);
   ReportDivergence divergence;

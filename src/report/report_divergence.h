@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/file_system.h"
 #include "model/report.h"
+#include "perf/code/code_places.h"
 #include "scope/scope_view.h"
 
 namespace hangscope {
@@ -16,7 +17,7 @@ namespace hangscope {
 // count from its end, those of the healthy one from its own. Fails where one of both cannot be
 // read.
 Status AddDivergence(FileSystem& files, Clock& clock, const ScopeSource& hung,
-                     const ScopeSource& healthy, Report* report);
+                     const ScopeSource& healthy, const CodePlaces& code, Report* report);
 
 // The same in lines, for a terminal: those that diverge, as many as are worth a screen.
 std::string DivergenceText(const ReportDivergence& divergence);

@@ -86,10 +86,11 @@ class TrackReader {
 
 }  // namespace
 
-Status AddTracks(FileSystem& files, Clock& clock, const ScopeSource& source,
+Status AddTracks(FileSystem& files, Clock& clock, const ScopeSource& source, const CodePlaces& code,
                  const TrackLimits& limits, ReportTime* end, Report* report) {
   TraceRequest request;
   request.source = source;
+  request.code = code;
   // Else the page's own graph and list have them.
   request.threads = files.Exists(source.target + "/" + kCpuFileName);
   if (limits.time != 0) request.stream_bytes = kNewestOfStream;

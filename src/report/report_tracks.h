@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/file_system.h"
 #include "model/report.h"
+#include "perf/code/code_places.h"
 #include "scope/scope_view.h"
 
 namespace hangscope {
@@ -19,7 +20,7 @@ struct TrackLimits {
 
 // `end`: from which the report's times count, by the recording's clock; nothing: becomes the end of
 // what it holds. What cannot be read is a trouble of the report; fails where nothing can.
-Status AddTracks(FileSystem& files, Clock& clock, const ScopeSource& source,
+Status AddTracks(FileSystem& files, Clock& clock, const ScopeSource& source, const CodePlaces& code,
                  const TrackLimits& limits, ReportTime* end, Report* report);
 
 }  // namespace hangscope

@@ -30,9 +30,11 @@ class StepsReader {
  public:
   StepsReader(const RunStepsLimits& limits, RunSteps* run) : limits_(limits), run_(*run) {}
 
-  Status ReadTrace(FileSystem& files, Clock& clock, const ScopeSource& source) {
+  Status ReadTrace(FileSystem& files, Clock& clock, const ScopeSource& source,
+                   const CodePlaces& code) {
     TraceRequest request;
     request.source = source;
+    request.code = code;
     auto trace = OpenTraceSource(files, clock, request);
     if (!trace.ok()) return trace.status();
     TraceItem item;
@@ -201,10 +203,10 @@ std::optional<std::string> CounterpartOf(const std::string& name, const RunSteps
 }
 
 Result<RunSteps> ReadRunSteps(FileSystem& files, Clock& clock, const ScopeSource& source,
-                              const RunStepsLimits& limits) {
+                              const CodePlaces& code, const RunStepsLimits& limits) {
   RunSteps run;
   StepsReader reader(limits, &run);
-  Status status = reader.ReadTrace(files, clock, source);
+  Status status = reader.ReadTrace(files, clock, source, code);
   bool any = status.ok();
   if (IsFolder(KindOf(files, source.target))) {
     constexpr std::string_view kIndex = ".index";

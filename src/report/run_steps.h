@@ -13,6 +13,7 @@
 
 #include "base/clock.h"
 #include "base/file_system.h"
+#include "perf/code/code_places.h"
 #include "scope/scope_view.h"
 #include "stream/divergence.h"
 
@@ -54,7 +55,7 @@ std::optional<std::string> CounterpartOf(const std::string& name, const RunSteps
 
 // Fails where nothing can be read.
 Result<RunSteps> ReadRunSteps(FileSystem& files, Clock& clock, const ScopeSource& source,
-                              const RunStepsLimits& limits);
+                              const CodePlaces& code, const RunStepsLimits& limits);
 
 // Which fields of which kind mean the same in both runs: a counter, a time or an address does not.
 // By kind, then field.

@@ -8,9 +8,9 @@
 
 #include "base/units.h"
 #include "base/utf8.h"
+#include "perf/code/recorded_code.h"
 #include "perf/perf_activity.h"
 #include "perf/perf_rings.h"
-#include "perf/recorded_code.h"
 #include "perf/traces/span_decoder.h"
 #include "trace/branch_track.h"
 
@@ -23,14 +23,15 @@ constexpr size_t kMostBreaks = 100;              // of a span
 
 class HardwareTrace final : public TraceSource {
  public:
-  HardwareTrace(std::string path, std::unique_ptr<PerfFile> file, const TraceRequest& request)
+  HardwareTrace(FileSystem& files, std::string path, std::unique_ptr<PerfFile> file,
+                const TraceRequest& request)
       : path_(std::move(path)),
         request_(request),
         file_(std::move(file)),
         activity_(file_->events()),
         rings_(*file_, NameOfTracer(*file_)),
         decoder_(*file_),
-        code_(file_->facts(), "", KernelPlaces{"", "", FolderOf(path_), ""}) {}
+        code_(file_->facts(), PlacesOf(files, path_, request.code)) {}
 
   Status Open();
   const TraceHead& head() const override { return head_; }
@@ -232,7 +233,7 @@ Result<std::unique_ptr<TraceSource>> OpenHardwareTrace(FileSystem& files, const 
                                                        const TraceRequest& request) {
   auto file = PerfFile::Open(files, path);
   if (!file.ok()) return file.status();
-  auto trace = std::make_unique<HardwareTrace>(path, std::move(*file), request);
+  auto trace = std::make_unique<HardwareTrace>(files, path, std::move(*file), request);
   if (Status status = trace->Open(); !status.ok()) return status;
   if (trace->head().tracks.empty()) return std::unique_ptr<TraceSource>();
   return std::unique_ptr<TraceSource>(std::move(trace));

@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "base/file_system.h"
 #include "model/trace.h"
+#include "perf/code/code_places.h"
 #include "scope/scope_view.h"
 
 namespace hangscope {
@@ -27,6 +28,7 @@ struct TraceRequest {
   bool streams = true;        // instruction traces as functions
   bool threads = true;        // of a snapshot: how they stood
   size_t branches = 10'000;   // of each hardware trace only the newest; 0: none
+  CodePlaces code = {};       // that hardware traces are followed through
   uint64_t stream_bytes = 0;  // of an instruction trace only the newest; a trouble says so. 0: all
   size_t most_events = 0;     // only the newest; 0: all
   // Asked now and then while it is looked through beforehand, with how far that is (0 to 1); false:

@@ -6,9 +6,9 @@
 #include <map>
 
 #include "hwtrace/trace_times.h"
+#include "perf/code/recorded_code.h"
 #include "perf/perf_rings.h"
 #include "perf/perf_text.h"
-#include "perf/recorded_code.h"
 #include "perf/traces/span_decoder.h"
 
 namespace hangscope {
@@ -17,23 +17,17 @@ namespace {
 constexpr TimeNs kLongestSilence = 365 * 86400 * kSecond;  // before a trigger that is believed
 constexpr TimeNs kLongestCopy = 600 * kSecond;  // of a snapshot's rings, after its trigger
 
-KernelPlaces KernelOf(const WhyPerfOptions& options, bool is_folder) {
-  KernelPlaces places = options.kernel;
-  places.beside = is_folder ? options.path : FolderOf(options.path);
-  return places;
-}
-
 class WhyPerf {
  public:
-  WhyPerf(Clock& clock, const WhyPerfOptions& options, std::unique_ptr<PerfFile> file,
-          bool is_folder)
+  WhyPerf(FileSystem& files, Clock& clock, const WhyPerfOptions& options,
+          std::unique_ptr<PerfFile> file)
       : clock_(clock),
         options_(options),
         file_(std::move(file)),
         activity_(file_->events()),
         rings_(*file_, NameOfTracer(*file_)),
         decoder_(*file_),
-        code_(file_->facts(), options.binaries, KernelOf(options, is_folder)) {}
+        code_(file_->facts(), PlacesOf(files, options.path, options.code)) {}
 
   Result<WhyPart> Look() {
     const Status status = file_->ForEach([this](const PerfRecord& record) {
@@ -151,7 +145,8 @@ void WhyPerf::DecodeTraces() {
   SpanDecodeRequest request;
   request.last_branches = options_.branches;
   // Files are opened only where somebody asked for what needs them.
-  if (options_.branches > 0 || !options_.binaries.empty() || !options_.kernel.vmlinux.empty())
+  if (options_.branches > 0 || !options_.code.binaries.empty() ||
+      !options_.code.kernel.vmlinux.empty())
     request.code = [this](const PerfAuxSpan& span) { return code_.CodeOf(span.pid, span.time.to); };
   for (size_t ring = 0; ring < rings_.aux().size(); ++ring) {
     request.auxtrace_info = rings_.AuxTraceInfoFor(rings_.aux()[ring].cpu);
@@ -184,7 +179,7 @@ Result<WhyPart> LookAtPerf(FileSystem& files, Clock& clock, const WhyPerfOptions
     auto file = PerfFile::Open(files, options.path, how);
     if (!file.ok()) return file.status();
     PerfFile& opened = **file;
-    WhyPerf why(clock, options, std::move(*file), files.IsFolder(options.path));
+    WhyPerf why(files, clock, options, std::move(*file));
     auto part = why.Look();
     if (!part.ok() || !opened.came_late()) return part;
   }

@@ -8,7 +8,7 @@
 #include "base/clock.h"
 #include "base/file_system.h"
 #include "model/window.h"
-#include "perf/kernel_code.h"
+#include "perf/code/code_places.h"
 #include "why/why.h"
 
 namespace hangscope {
@@ -17,12 +17,10 @@ struct WhyPerfOptions {
   std::string path;
   TimeNs stall = kSecond;  // what lasts so long is a hang
   bool json = false;
-  // a folder with the recorded programs, by name or path; empty: their own paths here
-  std::string binaries;
+  CodePlaces code = {};
   size_t branches = 0;  // the last ones of each trace to be told
   // of the snapshot that the file is part of, by the clock of its records
   std::optional<Window> window = {};
-  KernelPlaces kernel = {};  // for traces of its side
 };
 
 // Reads the file through, once and a little; fails where nothing of it can be read. What is damaged

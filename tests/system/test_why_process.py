@@ -224,7 +224,7 @@ class HungPrograms(WhyCase):
         os.close(terminal)
         text = os.read(screen, 1 << 16).decode()
         os.close(screen)
-        lines = text.splitlines()
+        lines = re.sub(r"\x1b\[[0-9;]*m", "", text).splitlines()
         self.assertEqual((1, "HANG: deadlock, 2 of 3 threads wait for each other (certain)"), (done.returncode, lines[0]))
         self.assertLessEqual(max(map(len, lines)), 80)
         self.assertLessEqual(len(lines), 22)

@@ -1,6 +1,6 @@
 // The kernel of a recording: found by what was named, beside the file, in perf's cache, on this
 // machine; moved to where it lay; and never another's.
-#include "perf/kernel_code.h"
+#include "perf/code/kernel_code.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -13,7 +13,7 @@
 #include "fakes/etm_bytes.h"
 #include "fakes/perf_bytes.h"
 #include "fakes/small_elf.h"
-#include "perf/recorded_code.h"
+#include "perf/code/recorded_code.h"
 
 namespace hangscope {
 namespace {
@@ -150,6 +150,24 @@ TEST_F(KernelCodeTest, FindsAnImageInPerfsCacheByItsBuildId) {
   EXPECT_EQ(Read(*Open()), Code());
 }
 
+TEST_F(KernelCodeTest, FindsAVmlinuxAndNamesInPerfsCacheByTheirBuildId) {
+  places_.cache = folder_;
+  std::string rest;
+  for (int i = 1; i < 20; ++i) rest += "5a";
+  const std::string kept = ".build-id/5a/" + rest + "/";
+  Write(kept + "elf", Kernel(kLinked, std::string(20, 'x')).File());
+  const auto other = Open();
+  EXPECT_EQ(Read(*other), "") << "perf kept another kernel's";
+  EXPECT_THAT(other->warnings(), IsEmpty());
+  Write(kept + "elf", Kernel(kLinked).File());
+  const auto code = Open();
+  EXPECT_EQ(Read(*code), Code());
+  EXPECT_EQ(code->PlaceOf(kLay + 0x1004), "count+0x4");
+  std::filesystem::remove(folder_ + "/" + kept + "elf");
+  Write(kept + "kallsyms", Kallsyms(kLinked));
+  EXPECT_EQ(Open()->PlaceOf(kLay + 0x1004), "counts+0x4");
+}
+
 TEST_F(KernelCodeTest, TakesThisMachinesOnlyOfTheSameBuildAndItsMemoryOnlyOfTheSameBoot) {
   SmallElf memory = Kernel(kLay, "");
   memory.type = ET_CORE;
@@ -189,7 +207,7 @@ TEST_F(KernelCodeTest, TakesTheBeginOfAMappingForItsSymbol) {
 // A trace of the kernel's side, through its code, to its names.
 TEST_F(KernelCodeTest, FollowsATraceOfTheKernel) {
   places_.vmlinux = Write("vmlinux", Kernel(kLinked).File());
-  RecordedCode code(facts_, "", places_);
+  RecordedCode code(facts_, {"", places_});
   const std::string bytes =
       PerfRecordOf(PERF_RECORD_MMAP, PerfIds(-1, 0) + PerfWord(kLay) + PerfWord(0x10000) +
                                          PerfWord(kLay) + PerfText("[kernel.kallsyms]_text"));

@@ -21,7 +21,7 @@ constexpr size_t kAll = 1'000'000;
 bool Anybody(int) { return true; }
 
 std::vector<CpuRun> Found(const std::map<int64_t, PerfSwitches>& switches, TimeNs until,
-                       size_t most = kAll, bool (*is_wanted)(int) = Anybody) {
+                          size_t most = kAll, bool (*is_wanted)(int) = Anybody) {
   std::vector<CpuRun> runs;
   for (const TaskRun& run : FindRuns(switches, until, most, is_wanted).runs)
     runs.emplace_back(run.cpu, run.task, run.time.from, run.time.to);
@@ -45,9 +45,9 @@ TEST(PerfRunsTest, GoesFromComingToLeaving) {
   const std::map<int64_t, PerfSwitches> switches = {
       {0, {{10, 0, 7}, {20, 7, 8}, {30, 8, 0}, {40, 0, 7}, {50, 9, 0}}},
       {3, {{15, 5, 6}, {25, 0, 4}}}};
-  EXPECT_THAT(Found(switches, 60), ElementsAre(CpuRun{0, 7, 10, 20}, CpuRun{0, 7, 40, 60},
-                                               CpuRun{0, 8, 20, 30}, CpuRun{3, 4, 25, 60},
-                                               CpuRun{3, 6, 15, 25}));
+  EXPECT_THAT(Found(switches, 60),
+              ElementsAre(CpuRun{0, 7, 10, 20}, CpuRun{0, 7, 40, 60}, CpuRun{0, 8, 20, 30},
+                          CpuRun{3, 4, 25, 60}, CpuRun{3, 6, 15, 25}));
 }
 
 TEST(PerfRunsTest, KnowsNoCpuOfThreadsWhoseRecordsTellNone) {

@@ -1,17 +1,19 @@
 // The code of a recorded program, here of this one: found by path, build id and folder, and never
 // another's.
-#include "perf/recorded_code.h"
+#include "perf/code/recorded_code.h"
 
 #include <elf.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <link.h>
+#include <stdlib.h>
 #include <sys/mman.h>
 
 #include <cstring>
 #include <filesystem>
 #include <fstream>
 
+#include "base/json_text.h"
 #include "fakes/perf_bytes.h"
 
 namespace hangscope {
@@ -88,7 +90,7 @@ class RecordedCodeTest : public ::testing::Test {
 TEST_F(RecordedCodeTest, ReadsTheFileWhoseBuildIdWasRecorded) {
   ASSERT_FALSE(id_.empty());
   facts_.build_ids = {{path_, id_}};
-  RecordedCode code(facts_, "");
+  RecordedCode code(facts_);
   code.Add(Map(100, path_));
   EXPECT_EQ(Read(code, 7, 100), Truth());
   EXPECT_EQ(Read(code, 7, 99), "") << "it was not mapped yet";
@@ -102,7 +104,7 @@ TEST_F(RecordedCodeTest, ReadsTheFileWhoseBuildIdWasRecorded) {
 
 TEST_F(RecordedCodeTest, ReadsNoOtherFile) {
   facts_.build_ids = {{path_, std::string(20, 'x')}};
-  RecordedCode code(facts_, "");
+  RecordedCode code(facts_);
   code.Add(Map(0, path_));
   EXPECT_EQ(Read(code, 7, 100), "");
   EXPECT_THAT(code.warnings(), ElementsAre(HasSubstr("its build id is another")));
@@ -111,21 +113,88 @@ TEST_F(RecordedCodeTest, ReadsNoOtherFile) {
 }
 
 TEST_F(RecordedCodeTest, BelievesAFileWithoutAnIdOnlyInTheFolderThatWasNamed) {
-  RecordedCode here(facts_, "");
+  RecordedCode here(facts_);
   here.Add(Map(0, path_));
   EXPECT_EQ(Read(here, 7, 100), "");
   EXPECT_THAT(here.warnings(), ElementsAre(HasSubstr("only files in --binaries")));
-  RecordedCode by_name(facts_, std::filesystem::path(path_).parent_path());
+  RecordedCode by_name(facts_, CodePlaces{std::filesystem::path(path_).parent_path()});
   by_name.Add(Map(0, "/data/elsewhere/" + std::filesystem::path(path_).filename().string()));
   EXPECT_EQ(Read(by_name, 7, 100), Truth());
-  RecordedCode by_path(facts_, "/.");
+  RecordedCode by_path(facts_, CodePlaces{"/."});
   by_path.Add(Map(0, path_));
   EXPECT_EQ(Read(by_path, 7, 100), Truth());
 }
 
+// A folder as perf keeps one of what it recorded.
+class PerfsCache {
+ public:
+  PerfsCache() {
+    std::string name = testing::TempDir() + "cache-XXXXXX";
+    places.kernel.cache = mkdtemp(name.data());
+  }
+  ~PerfsCache() { std::filesystem::remove_all(places.kernel.cache); }
+  // `name`: in the folder of the id; empty: the id is the file, as with old perfs.
+  void Keep(const std::string& file, const std::string& id, const std::string& name) {
+    const std::string hex = HexText(id);
+    std::filesystem::path path = places.kernel.cache;
+    path /= ".build-id/" + hex.substr(0, 2) + "/" + hex.substr(2);
+    if (!name.empty()) path /= name;
+    std::filesystem::create_directories(path.parent_path());
+    std::filesystem::create_symlink(file, path);
+  }
+
+  CodePlaces places;
+};
+
+TEST_F(RecordedCodeTest, FindsInPerfsCacheWhatIsNoLongerWhereItWas) {
+  for (const char* name : {"elf", ""}) {
+    PerfsCache cache;
+    cache.Keep(path_, id_, name);
+    facts_.build_ids = {{"/none/such/program", id_}};
+    RecordedCode code(facts_, cache.places);
+    code.Add(Map(100, "/none/such/program"));
+    EXPECT_EQ(Read(code, 7, 100), Truth()) << name;
+    EXPECT_THAT(code.warnings(), IsEmpty());
+  }
+}
+
+TEST_F(RecordedCodeTest, SaysNothingOfANewerFileWherePerfsCacheHasTheRecordedOne) {
+  PerfsCache cache;
+  cache.Keep(path_, id_, "elf");
+  cache.places.binaries = "/bin";
+  facts_.build_ids = {{"/recorded/ls", id_}};
+  RecordedCode code(facts_, cache.places);
+  code.Add(Map(100, "/recorded/ls"));
+  EXPECT_EQ(Read(code, 7, 100), Truth());
+  EXPECT_THAT(code.warnings(), IsEmpty());
+}
+
+TEST_F(RecordedCodeTest, FindsTheVdsoInPerfsCache) {
+  PerfsCache cache;
+  cache.Keep(path_, id_, "vdso");
+  facts_.build_ids = {{"[vdso]", id_}};
+  RecordedCode code(facts_, cache.places);
+  code.Add(Map(100, "[vdso]"));
+  EXPECT_EQ(Read(code, 7, 100), Truth());
+}
+
+TEST_F(RecordedCodeTest, TakesOfPerfsCacheNothingWithAnotherBuildId) {
+  PerfsCache cache;
+  const std::string other(20, 'x');
+  cache.Keep(path_, other, "elf");
+  facts_.build_ids = {{"/none/such/program", other}};
+  RecordedCode code(facts_, cache.places);
+  code.Add(Map(100, "/none/such/program"));
+  EXPECT_EQ(Read(code, 7, 100), "");
+  facts_.build_ids.clear();
+  RecordedCode without(facts_, cache.places);
+  without.Add(Map(100, "/none/such/program"));
+  EXPECT_EQ(Read(without, 7, 100), "");
+}
+
 TEST_F(RecordedCodeTest, TakesTheNewestMappingAndNoData) {
   facts_.build_ids = {{path_, id_}};
-  RecordedCode code(facts_, "");
+  RecordedCode code(facts_);
   code.Add(Map(100, path_));
   code.Add(Map(200, "/none/such"));
   code.Add(Map(300, "/not/code", PROT_READ));

@@ -1,4 +1,6 @@
 // Spans of hardware traces that the file has only in part.
+#include "perf/traces/trace_rings.h"
+
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -6,7 +8,6 @@
 
 #include "fakes/fake_file_system.h"
 #include "fakes/perf_story.h"
-#include "perf/traces/trace_rings.h"
 
 namespace hangscope {
 namespace {

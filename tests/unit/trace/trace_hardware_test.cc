@@ -12,12 +12,17 @@
 #include "fakes/fake_file_system.h"
 #include "fakes/perf_story.h"
 #include "fakes/small_elf.h"
+#include "report/read_report.h"
+#include "report/report_data.h"
 #include "trace/trace_of_hardware.h"
 
 namespace hangscope {
 namespace {
 
 using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsSupersetOf;
+using ::testing::Not;
 
 constexpr uint64_t kRaw = 0x100;  // PERF_AUX_FLAG_CORESIGHT_FORMAT_RAW
 
@@ -41,23 +46,26 @@ class HardwareTraceTest : public ::testing::Test {
         bytes);
     at += bytes.size();
   }
-  // The program that runs: with the recorded build id.
-  void MapProgram() {
+  // The program that runs, at this path below the test's folder; recorded as at `recorded`, and
+  // with its build id.
+  void MapProgram(const std::string& name = "program", const std::string& recorded = "") {
     SmallElf elf;
     elf.build_id = std::string(20, 'b');
     elf.segments = {
         {kA64Base, std::string(reinterpret_cast<const char*>(kA64Code), sizeof kA64Code)}};
     elf.functions = {{"main", kA64Base}, {"leaf", kA64Base + 0x18}};
-    const std::string path = folder_ + "/program";
+    const std::string path = folder_ + "/" + name;
+    std::filesystem::create_directories(std::filesystem::path(path).parent_path());
     const std::string file = elf.File();
     std::ofstream(path, std::ios::binary) << file;
     const uint64_t offset = file.find(elf.segments[0].second);
-    story_.image.records.push_back(PerfRecordOf(
-        PERF_RECORD_MMAP2,
-        PerfIds(7, 7) + PerfWord(kA64Base) + PerfWord(sizeof kA64Code) + PerfWord(offset) +
-            PerfBytes(uint8_t{20}, uint8_t{0}, uint16_t{0}) + std::string(20, 'b') +
-            PerfBytes(uint32_t{5}, uint32_t{2}) + PerfText(path) + std::string(32, '\0'),
-        PERF_RECORD_MISC_MMAP_BUILD_ID));
+    story_.image.records.push_back(
+        PerfRecordOf(PERF_RECORD_MMAP2,
+                     PerfIds(7, 7) + PerfWord(kA64Base) + PerfWord(sizeof kA64Code) +
+                         PerfWord(offset) + PerfBytes(uint8_t{20}, uint8_t{0}, uint16_t{0}) +
+                         std::string(20, 'b') + PerfBytes(uint32_t{5}, uint32_t{2}) +
+                         PerfText(recorded.empty() ? path : recorded) + std::string(32, '\0'),
+                     PERF_RECORD_MISC_MMAP_BUILD_ID));
   }
   std::unique_ptr<TraceSource> Open(TraceRequest request = {}) {
     request.source.target = "perf.data";
@@ -129,6 +137,31 @@ TEST_F(HardwareTraceTest, DrawsBranchesAndTheFunctionsThatTheyLeadThrough) {
                           "10 branch", "10 branch", "10 branch", "10 traced_function_enter leaf",
                           "10 branch", "10 traced_function_leave", "10 branch", "10 branch",
                           "10 traced_function_leave", "20 trace_span_end"));
+}
+
+TEST_F(HardwareTraceTest, FollowsBranchesThroughTheBinariesThatWereNamed) {
+  MapProgram("copies/program", "/board/bin/program");
+  Span(10, 20, 0, A64Run());
+  EXPECT_THAT(Row(*Open(), "CPU 0 trace"), ElementsAre("10 trace_span 7", "20 trace_span_end"));
+  TraceRequest request;
+  request.code.binaries = folder_ + "/copies";
+  EXPECT_THAT(Row(*Open(request), "CPU 0 trace"),
+              IsSupersetOf({"10 traced_function_enter main", "10 traced_function_enter leaf"}));
+}
+
+TEST_F(HardwareTraceTest, DrawsOnThePageTheFunctionsOfBinariesThatWereNamed) {
+  MapProgram("copies/program", "/board/bin/program");
+  Span(10, 20, 0, A64Run());
+  ASSERT_TRUE(WriteWholeFile(disk_, "perf.data", story_.image.File()).ok());
+  ReportOptions options;
+  options.source.target = "perf.data";
+  const auto page = [&] {
+    auto report = ReadReport(disk_, clock_, options);
+    return report.ok() ? ReportDataJson(*report) : report.status().message();
+  };
+  EXPECT_THAT(page(), Not(HasSubstr("leaf")));
+  options.code.binaries = folder_ + "/copies";
+  EXPECT_THAT(page(), HasSubstr("leaf"));
 }
 
 TEST_F(HardwareTraceTest, KeepsTheNewestBranchesThatAreWanted) {

@@ -75,7 +75,7 @@ TEST_F(WhySnapshot, TellsWhatItsCpuRingsHoldBehindTheVerdict) {
   ASSERT_TRUE(report.ok());
   EXPECT_LT(report->text.find("HANG after"), report->text.find("\n7 worker")) << report->text;
   options.json = true;
-  EXPECT_THAT(AskWhySnapshot(files, clock, options, {"", kSecond, true, "", 0})->text,
+  EXPECT_THAT(AskWhySnapshot(files, clock, options, {"", kSecond, true, {}, 0})->text,
               AllOf(StartsWith(R"({"type":"verdict","version":2,"time":"1970-01-01T00:00:00.000Z",)"
                                R"("target":"trace/fw.snapshot-0001","state":"silent")"),
                     HasSubstr(R"("type":"window")")));

@@ -7,11 +7,12 @@
 //   what was named: a vmlinux, a kcore, a folder with kcore and kallsyms; a kallsyms
 //   kcore_dir beside the recording, as perf record --kcore makes it
 //   ~/.debug/[kernel.kcore]/BUILDID/*, as perf buildid-cache -k keeps it
+//   ~/.debug/.build-id/BU/ILDID, with a vmlinux or a kallsyms that perf kept
 //   this machine's own, where its kernel has the recorded build id
 //
 // A kernel of another build id is never taken.
-#ifndef HANGSCOPE_PERF_KERNEL_CODE_H
-#define HANGSCOPE_PERF_KERNEL_CODE_H
+#ifndef HANGSCOPE_PERF_CODE_KERNEL_CODE_H
+#define HANGSCOPE_PERF_CODE_KERNEL_CODE_H
 
 #include <cstdint>
 #include <memory>
@@ -22,22 +23,11 @@
 #include <vector>
 
 #include "code/code_source.h"
+#include "perf/code/code_places.h"
 #include "perf/perf_file.h"
 #include "perf/perf_side_band.h"
 
 namespace hangscope {
-
-// Where the kernel may be found.
-struct KernelPlaces {
-  std::string vmlinux;   // named: a vmlinux, a kcore, or a folder that has one; may be empty
-  std::string kallsyms;  // named; may be empty
-  std::string beside;    // the folder of the recording; empty: it is not looked into
-  std::string cache;     // perf's folder of files by build id; empty: it is not looked into
-  // of the running kernel
-  std::string notes = "/sys/kernel/notes";
-  std::string own_kcore = "/proc/kcore";
-  std::string own_kallsyms = "/proc/kallsyms";
-};
 
 // Names by address, as /proc/kallsyms has them.
 class KernelSymbols {
@@ -91,6 +81,7 @@ class KernelCode {
   void Find();
   void FindNamed();
   bool TakeFolder(const std::string& folder);
+  void FindCached(const std::string& id);
   void FindOwn();
   bool TakeVmlinux(std::unique_ptr<Image> image, const std::string& path);
   bool TakeSymbols(const std::string& path);

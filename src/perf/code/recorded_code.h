@@ -1,7 +1,7 @@
 // The code of programs that were recorded, from their files as they are here now: for hardware
 // traces, which tell branches and not instructions.
-#ifndef HANGSCOPE_PERF_RECORDED_CODE_H
-#define HANGSCOPE_PERF_RECORDED_CODE_H
+#ifndef HANGSCOPE_PERF_CODE_RECORDED_CODE_H
+#define HANGSCOPE_PERF_CODE_RECORDED_CODE_H
 
 #include <map>
 #include <memory>
@@ -12,20 +12,23 @@
 
 #include "code/elf_image.h"
 #include "hwtrace/instruction_trace.h"
-#include "perf/kernel_code.h"
+#include "perf/code/code_places.h"
+#include "perf/code/kernel_code.h"
 #include "perf/perf_file.h"
 #include "perf/perf_record.h"
 
 namespace hangscope {
 
 // One thread. A file whose build id is not the recorded one is not believed; one of which no build
-// id was recorded, only where it lies in the folder that was named.
+// id was recorded, only where it lies in the folder that was named. Where neither the folder nor
+// the recorded path has the file, perf's cache of files by build id may.
 class RecordedCode {
  public:
-  // `binaries`: a folder that has files by their path or their name; empty: they are where they
-  // were.
-  RecordedCode(const PerfFileFacts& facts, std::string binaries, KernelPlaces kernel = {})
-      : facts_(facts), binaries_(std::move(binaries)), kernel_(facts, std::move(kernel)) {}
+  explicit RecordedCode(const PerfFileFacts& facts, CodePlaces places = {})
+      : facts_(facts),
+        binaries_(std::move(places.binaries)),
+        cache_(places.kernel.cache),
+        kernel_(facts, std::move(places.kernel)) {}
 
   // Takes the mappings among a file's records.
   void Add(const PerfRecord& record);
@@ -55,11 +58,14 @@ class RecordedCode {
   const PerfMapping* Find(int pid, TimeNs time, uint64_t address) const;
   Location LocateIn(const PerfMapping& mapping, uint64_t address);
   Binary& BinaryOf(const PerfMapping& mapping);
+  bool FindBinary(const PerfMapping& mapping, Binary* binary);
+  bool FindCached(const PerfMapping& mapping, Binary* binary);
   bool Take(const std::string& path, const PerfMapping& mapping, Binary* binary);
   std::string RecordedId(const PerfMapping& mapping) const;
 
   const PerfFileFacts& facts_;
   const std::string binaries_;
+  const std::string cache_;
   // by process, in the order of the file
   std::unordered_map<int, std::vector<PerfMapping>> mappings_;
   size_t mapping_count_ = 0;

@@ -1,4 +1,4 @@
-#include "perf/recorded_code.h"
+#include "perf/code/recorded_code.h"
 
 #include <elfutils/libdwelf.h>
 #include <fmt/format.h>
@@ -10,6 +10,7 @@
 
 #include "base/utf8.h"
 #include "code/open_elf.h"
+#include "perf/code/build_id_cache.h"
 #include "perf/perf_side_band.h"
 
 namespace hangscope {
@@ -23,12 +24,6 @@ std::string BuildIdOf(Elf* elf) {
   const ssize_t size = dwelf_elf_gnu_build_id(elf, &bytes);
   return size > 0 ? std::string(static_cast<const char*>(bytes), static_cast<size_t>(size))
                   : std::string();
-}
-
-// perf pads shorter ids with zeros.
-bool IsSameId(std::string a, std::string b) {
-  for (std::string* id : {&a, &b}) id->resize(std::max<size_t>(20, id->size()));
-  return a == b;
 }
 
 }  // namespace
@@ -80,7 +75,7 @@ bool RecordedCode::Take(const std::string& path, const PerfMapping& mapping, Bin
   const std::string recorded = RecordedId(mapping);
   const std::string here = BuildIdOf(elf);
   bool taken = size > 0 && static_cast<uint64_t>(size) <= kMostFileBytes - bytes_held_;
-  const bool same = recorded.empty() ? !binaries_.empty() : IsSameId(here, recorded);
+  const bool same = recorded.empty() ? !binaries_.empty() : IsSameBuildId(here, recorded);
   if (taken && !same) {
     warnings_.push_back(
         recorded.empty()
@@ -112,16 +107,32 @@ RecordedCode::Binary& RecordedCode::BinaryOf(const PerfMapping& mapping) {
   const auto known = binaries_of_path_.find(mapping.path);
   if (known != binaries_of_path_.end()) return known->second;
   Binary& binary = binaries_of_path_[mapping.path];
-  if (mapping.path.find('/') == std::string::npos) return binary;  // "[vdso]", "//anon"
-  if (binaries_.empty()) {
-    (void)Take(mapping.path, mapping, &binary);
-    return binary;
-  }
+  const size_t known_warnings = warnings_.size();
+  // What was wrong with other files matters no more where the cache has the right one.
+  if (!FindBinary(mapping, &binary) && FindCached(mapping, &binary))
+    warnings_.resize(known_warnings);
+  return binary;
+}
+
+bool RecordedCode::FindBinary(const PerfMapping& mapping, Binary* binary) {
+  if (mapping.path.find('/') == std::string::npos) return false;  // "[vdso]", "//anon"
+  if (binaries_.empty()) return Take(mapping.path, mapping, binary);
   // A path of a file never leads out of the folder.
   const bool plain = mapping.path.find("/../") == std::string::npos;
-  if (!plain || !Take(binaries_ + mapping.path, mapping, &binary))
-    (void)Take(binaries_ + mapping.path.substr(mapping.path.rfind('/')), mapping, &binary);
-  return binary;
+  return (plain && Take(binaries_ + mapping.path, mapping, binary)) ||
+         Take(binaries_ + mapping.path.substr(mapping.path.rfind('/')), mapping, binary);
+}
+
+bool RecordedCode::FindCached(const PerfMapping& mapping, Binary* binary) {
+  const std::string id = RecordedId(mapping);
+  if (cache_.empty() || id.empty()) return false;
+  const size_t known_warnings = warnings_.size();
+  for (const std::string& path :
+       CachedFiles(cache_, id, mapping.path == "[vdso]" ? "vdso" : "elf")) {
+    if (Take(path, mapping, binary)) return true;
+  }
+  warnings_.resize(known_warnings);  // nobody named its files
+  return false;
 }
 
 ReadCode RecordedCode::CodeOf(int pid, TimeNs time) {

@@ -1,4 +1,4 @@
-#include "perf/kernel_code.h"
+#include "perf/code/kernel_code.h"
 
 #include <elfutils/libdwelf.h>
 #include <fmt/format.h>
@@ -15,6 +15,7 @@
 #include "base/numbers.h"
 #include "base/utf8.h"
 #include "code/open_elf.h"
+#include "perf/code/build_id_cache.h"
 
 namespace hangscope {
 namespace {
@@ -26,17 +27,6 @@ constexpr uint64_t kMostKallsyms = 256u << 20;
 constexpr uint64_t kMostNotes = 1u << 20;
 constexpr uint64_t kFarthestSymbol = 16u << 20;  // what is farther behind belongs to none
 constexpr std::string_view kKernelName = "[kernel.kallsyms]";
-
-bool IsSameBuild(std::string a, std::string b) {
-  for (std::string* id : {&a, &b}) id->resize(std::max<size_t>(20, id->size()));
-  return a == b;
-}
-
-// perf pads shorter ids with zeros.
-std::string Unpadded(std::string id) {
-  while (!id.empty() && id.back() == '\0') id.pop_back();
-  return id;
-}
 
 // The build id among notes as /sys/kernel/notes has them; empty: there is none.
 std::string BuildIdInNotes(std::string_view notes) {
@@ -283,7 +273,7 @@ std::string KernelCode::RecordedId() const {
 bool KernelCode::TakeVmlinux(std::unique_ptr<Image> image, const std::string& path) {
   const std::string recorded = RecordedId();
   const std::string here = image->BuildId();
-  if (!recorded.empty() && !IsSameBuild(here, recorded)) {
+  if (!recorded.empty() && !IsSameBuildId(here, recorded)) {
     warnings_.push_back(fmt::format(
         "'{}' is not the kernel that was recorded: its build id is {}, and {} was recorded",
         Printable(path), here.empty() ? "not known" : HexText(here), HexText(Unpadded(recorded))));
@@ -359,11 +349,29 @@ void KernelCode::FindNamed() {
     (void)TakeVmlinux(std::move(image), named);
 }
 
+// In perf's cache. What is wrong with files there is no warning: nobody named them.
+void KernelCode::FindCached(const std::string& id) {
+  if (places_.cache.empty() || id.empty()) return;
+  const std::string folder = places_.cache + "/[kernel.kcore]/" + HexText(Unpadded(id));
+  for (const std::string& name : PosixFileSystem().List(folder)) {
+    if (image_ == nullptr) (void)TakeFolder(folder + "/" + name);
+  }
+  const size_t known = warnings_.size();
+  for (const std::string& path : CachedFiles(places_.cache, id, "elf")) {
+    auto image = image_ == nullptr ? Image::Open(path) : nullptr;
+    if (image != nullptr && !image->is_memory()) (void)TakeVmlinux(std::move(image), path);
+  }
+  for (const std::string& path : CachedFiles(places_.cache, id, "kallsyms")) {
+    if (symbols_.empty()) (void)TakeSymbols(path);
+  }
+  warnings_.resize(known);
+}
+
 // Where its kernel is the recorded one. Its memory is taken only as it lay then: of the same boot.
 void KernelCode::FindOwn() {
   const std::string recorded = RecordedId();
   auto notes = ReadToEnd(places_.notes, kMostNotes);
-  if (recorded.empty() || !notes.ok() || !IsSameBuild(BuildIdInNotes(*notes), recorded)) return;
+  if (recorded.empty() || !notes.ok() || !IsSameBuildId(BuildIdInNotes(*notes), recorded)) return;
   if (symbols_.empty()) (void)TakeSymbols(places_.own_kallsyms);
   const bool same_boot = !symbols_.empty() && symbol_shift_ == 0 &&
                          symbols_.AddressOf(reference_) == reference_address_;
@@ -375,13 +383,7 @@ void KernelCode::Find() {
   if (!places_.kallsyms.empty()) (void)TakeSymbols(places_.kallsyms);
   if (!places_.vmlinux.empty()) FindNamed();
   if (image_ == nullptr && !places_.beside.empty()) (void)TakeFolder(places_.beside + "/kcore_dir");
-  const std::string id = HexText(Unpadded(RecordedId()));
-  if (image_ == nullptr && !places_.cache.empty() && !id.empty()) {
-    const std::string folder = places_.cache + "/[kernel.kcore]/" + id;
-    for (const std::string& name : PosixFileSystem().List(folder)) {
-      if (image_ == nullptr) (void)TakeFolder(folder + "/" + name);
-    }
-  }
+  FindCached(RecordedId());
   if (image_ == nullptr || symbols_.empty()) FindOwn();
 }
 
