@@ -12,6 +12,7 @@
 #include "options.h"
 #include "ring/history.h"
 #include "run/recording_places.h"
+#include "snapshot/recording_kind.h"
 
 namespace hangscope::cli {
 namespace {
@@ -65,9 +66,12 @@ int CatCommand(const std::vector<std::string>& words) {
   if (Status status = ChooseNewest("recording", NewestRecording, &target); !status.ok())
     return Fail(status);
   std::vector<HistorySource> sources = FindHistory(PosixFileSystem(), target);
+  if (Status status = CheckForSnapshot(PosixFileSystem(), target); sources.empty() && !status.ok())
+    return Fail(status);
   if (sources.empty())
     return Fail(Status::NotFound(fmt::format(
-        "'{}' is no ring and no snapshot: there is no '{}.index' and no folder of that name",
+        "'{}' is no recording of output: there is no '{}.index', and no stream in a folder of "
+        "that name",
         target, target)));
   if (!stream.empty())
     std::erase_if(sources, [&](const HistorySource& s) { return s.stream != stream; });

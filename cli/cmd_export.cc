@@ -19,6 +19,7 @@
 #include "options.h"
 #include "piped_input.h"
 #include "progress_bar.h"
+#include "target_words.h"
 
 namespace hangscope::cli {
 namespace {
@@ -133,6 +134,8 @@ int Export(ExportWords& words) {
     return Fail(status);
   PipedInput input;
   if (Status status = input.Read(words.request.source.target); !status.ok()) return Fail(status);
+  if (Status status = ResolveTarget(input.files(), &words.request.source.target); !status.ok())
+    return Fail(status);
   auto places = words.code.Resolve(input.files(), words.request.source.target);
   if (!places.ok()) return Fail(places.status());
   words.request.code = std::move(*places);
@@ -151,7 +154,9 @@ int Export(ExportWords& words) {
   auto source = OpenTraceSource(input.files(), clock, words.request);
   if (!source.ok() && export_interrupted != 0) return kExitInterrupted;
   bar->Begin("writing");
-  if (!source.ok()) return Fail(input.WhyNot(source.status()));
+  if (!source.ok())
+    return Fail(
+        WithAdvice(input.files(), input.WhyNot(source.status()), words.request.source.target));
   for (const std::string& warning : (*source)->head().warnings) PrintNote("warning: " + warning);
   StandardOutput output;
   words.options.standard_output = &output;

@@ -12,6 +12,7 @@
 #include "help/all_helps.h"
 #include "options.h"
 #include "piped_input.h"
+#include "process/linux_inspector.h"
 #include "progress_bar.h"
 #include "report/read_report.h"
 #include "report/report_data.h"
@@ -19,6 +20,9 @@
 #include "report/report_page.h"
 #include "run/recording_places.h"
 #include "snapshot/recording_kind.h"
+#include "target/target_spec.h"
+#include "target_words.h"
+#include "why/why_process.h"
 
 namespace hangscope::cli {
 namespace {
@@ -44,9 +48,25 @@ std::string DefaultOutput(const std::string& target, bool against) {
   if (target == "-") return "stdin.report" + ending;
   if (KindOf(PosixFileSystem(), target) == RecordingKind::kSnapshot)
     return target + "/report" + ending;
+  const TargetSpec spec = ParseTargetSpec(PosixFileSystem(), target);
+  if (spec.pid != 0) return fmt::format("pid-{}.report{}", spec.pid, ending);
   const std::string path =
       target.substr(target.find(':') == std::string::npos ? 0 : target.find(':') + 1);
   return NameOf(path.ends_with('/') ? path.substr(0, path.size() - 1) : path) + ".report" + ending;
+}
+
+// Of a live process: what its threads wait for. Empty: the target is none.
+Result<std::string> LookAtProcess(FileSystem& files, Clock& clock, const std::string& target) {
+  const TargetSpec spec = ParseTargetSpec(files, target);
+  if (spec.pid == 0 || spec.offset) return std::string();
+  auto inspector = OpenLinuxInspector(clock);
+  if (!inspector.ok()) return inspector.status();
+  WhyProcessOptions look;
+  look.pid = spec.pid;
+  look.json = true;
+  auto report = AskWhyProcess(clock, **inspector, look);
+  if (!report.ok()) return report.status();
+  return std::move(report->text);
 }
 
 constexpr unsigned kMostCpuSecondsOfReport = 600;
@@ -71,6 +91,8 @@ int ReportCommand(const std::vector<std::string>& words) {
   if (Status status = ChooseNewest("snapshot", NewestSnapshot, &options.source.target);
       !status.ok())
     return Fail(status);
+  if (Status status = ResolveTarget(PosixFileSystem(), &options.source.target); !status.ok())
+    return Fail(status);
   while (options.source.target.size() > 1 && options.source.target.ends_with('/'))
     options.source.target.pop_back();
   if (!given.events.empty()) {
@@ -93,12 +115,16 @@ int ReportCommand(const std::vector<std::string>& words) {
   if (!places.ok()) return Fail(places.status());
   options.code = std::move(*places);
   SystemClock clock;
+  auto threads = LookAtProcess(input.files(), clock, options.source.target);
+  if (!threads.ok()) return Fail(threads.status());
+  options.threads = std::move(*threads);
   auto bar = std::make_unique<ProgressBar>(clock, given.data || output == "-");
   bar->Begin("reading what happened");
   options.progress = [&](double part) { bar->Show(part); };
   auto report = ReadReport(input.files(), clock, options);
   bar.reset();
-  if (!report.ok()) return Fail(input.WhyNot(report.status()));
+  if (!report.ok())
+    return Fail(WithAdvice(input.files(), input.WhyNot(report.status()), options.source.target));
   if (given.data) return Succeed(ReportDataJson(*report) + "\n");
   if (output == "-") return Succeed(ReportPage(ReportDataJson(*report)));
   const Status written =

@@ -20,6 +20,7 @@
 #include "scope/scope_view.h"
 #include "snapshot/device_capture.h"
 #include "stats/event_tables.h"
+#include "target_words.h"
 #include "trace/trace_filter.h"
 
 namespace hangscope::cli {
@@ -264,7 +265,8 @@ int Show(const ShowWords& words) {
     sigaction(SIGINT, &action, nullptr);
   }
   auto opened = ScopeView::Open(PosixFileSystem(), words.source);
-  if (!opened.ok()) return Fail(opened.status());
+  if (!opened.ok())
+    return Fail(WithAdvice(PosixFileSystem(), opened.status(), words.source.target));
   ScopeView& view = **opened;
   for (const std::string& warning : view.warnings()) PrintNote("warning: " + warning);
   const Status looked = words.follow ? view.Poll(false) : view.SampleOnce(clock);
@@ -305,6 +307,8 @@ int ShowCommand(const std::vector<std::string>& words) {
   if (show.stats && show.IsPartOnly())
     return Fail(Status::Usage(
         "--stats counts all events: not with --core, --task, --event, --last or --follow"));
+  if (Status status = ResolveTarget(PosixFileSystem(), &show.source.target); !status.ok())
+    return Fail(status);
   return Show(show);
 }
 

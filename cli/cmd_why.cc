@@ -17,6 +17,7 @@
 #include "run/recording_places.h"
 #include "snapshot/recording_kind.h"
 #include "target/target_spec.h"
+#include "target_words.h"
 #include "why/why.h"
 #include "why/why_debugger.h"
 #include "why/why_perf.h"
@@ -153,15 +154,17 @@ int WhyCommand(const std::vector<std::string>& words) {
   }
   PipedInput input;
   if (Status status = input.Read(options.source.target); !status.ok()) return Fail(status);
+  if (Status status = ResolveTarget(input.files(), &options.source.target); !status.ok())
+    return Fail(status);
   auto places = code.Resolve(input.files(), PathOfTarget(input.files(), options.source.target));
   if (!places.ok()) return Fail(places.status());
   auto recorded = AskRecording(input.files(), options,
                                {"", options.stall, options.json, *places, *last_branches});
-  options.source.target = SpecOfWord(input.files(), options.source.target);
   process.stop = !no_stop;
   SetScreen(STDOUT_FILENO, &process);
   auto report = recorded ? std::move(*recorded) : Ask(input.files(), options, process);
-  if (!report.ok()) return Fail(input.WhyNot(report.status()));
+  if (!report.ok())
+    return Fail(WithAdvice(input.files(), input.WhyNot(report.status()), options.source.target));
   return Report(report, options.json);
 }
 

@@ -18,9 +18,10 @@
 #include "help/all_helps.h"
 #include "option_environment.h"
 #include "options.h"
-#include "process_names.h"
 #include "run/run_session.h"
 #include "signals.h"
+#include "target/target_spec.h"
+#include "target_words.h"
 
 namespace hangscope::cli {
 namespace {
@@ -88,29 +89,13 @@ void NoteUnknownVariables() {
   }
 }
 
-bool IsNumber(const std::string& word) {
-  return !word.empty() && word.find_first_not_of("0123456789") == std::string::npos;
-}
-
 // `hangscope 4711`, `hangscope NAME`: why it hangs.
 int OnProcess(const std::string& word, std::vector<std::string> words) {
-  if (IsNumber(word)) return WhyCommand(words);
-  const std::vector<NamedProcess> named = ProcessesNamed(word);
-  if (named.empty()) {
-    PrintError(UnknownCommand(word));
-    return kExitUsage;
-  }
-  if (named.size() > 1) {
-    std::string list;
-    for (const NamedProcess& process : named)
-      list += fmt::format("\n  hangscope {:<8} {}", process.pid,
-                          Printable(std::string_view(process.command).substr(0, 60)));
-    PrintError(
-        fmt::format("{} processes are called '{}'; choose one:{}", named.size(), word, list));
-    return kExitUsage;
-  }
-  words[0] = std::to_string(named[0].pid);
-  return WhyCommand(words);
+  if (const Status status = ResolveTarget(PosixFileSystem(), &words[0]); !status.ok())
+    return Fail(status);
+  if (ParseTargetSpec(PosixFileSystem(), words[0]).pid != 0) return WhyCommand(words);
+  PrintError(UnknownCommand(word));
+  return kExitUsage;
 }
 
 int PrintVersion(const std::vector<std::string>& rest) {

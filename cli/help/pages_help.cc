@@ -73,15 +73,17 @@ CommandHelp ReportHelp() {
   CommandHelp help;
   help.name = "report";
   help.summary = "write one page about a hang, for a browser";
-  help.usages = {"hangscope report [options] [SNAPSHOT]"};
+  help.usages = {"hangscope report [options] [SNAPSHOT|PID]"};
   help.about =
       "Writes one page about a hang: the verdict, who waits for whom, what happened when, faults, "
       "threads, the last lines. It is one HTML file that needs no network. SNAPSHOT is a "
-      "snapshot's folder; or, as for hangscope why, a scope's file, a core dump, a perf.data, - "
-      "for one that comes through a pipe. Without it, hangscope takes the newest snapshot that "
+      "snapshot's folder; or, as for hangscope why, a process by its number or name, a scope's "
+      "file, a core dump, a perf.data, - for one that comes through a pipe. Without it, hangscope "
+      "takes the newest snapshot that "
       "hangscope run took without --prefix.";
   help.examples = {
       {"hangscope report trace/fw.snapshot-0001", ""},
+      {"hangscope report 4711", "of a process that runs"},
       {"hangscope report --against trace/ok.snapshot-0001 trace/fw.snapshot-0001", ""}};
   help.operand_completion = OfKind(Kind::kFile);
   help.groups = {

@@ -17,7 +17,7 @@ CommandHelp WhyHelp() {
                    {"hangscope why trace/fw.snapshot-0001", ""},
                    {"perf record -o - make | hangscope why -", ""}};
   help.operands = {
-      {"pid:N", "a process; pid: may be left out"},
+      {"pid:N", "a process; its number alone will do, or its name"},
       {"file:PATH[@OFFSET]",
        "a scope file, a dump of memory, guest RAM; or a console's log with a dump in it; file: may "
        "be left out"},

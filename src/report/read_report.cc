@@ -30,6 +30,7 @@ class ReportReader {
       : files_(files), clock_(clock), options_(options) {}
 
   Result<Report> Read() {
+    if (!options_.threads.empty()) return ReadProcess();
     const RecordingKind kind = KindOf(files_, folder());
     is_folder_ = IsFolder(kind);
     if (is_folder_) {
@@ -58,6 +59,21 @@ class ReportReader {
   }
 
  private:
+  // A live one, which may record into a scope besides.
+  Result<Report> ReadProcess() {
+    if (ScopeView::Open(files_, Source()).ok()) {
+      ReadScope();
+      ReadTracks();
+    }
+    AddThreadLines(options_.threads, &report_);
+    if (report_.threads.empty()) return Status::NotFound("no thread of it could be looked at");
+    report_.title = report_.threads.front().process;
+    report_.run.emplace_back("process", report_.title);
+    if (report_.findings.empty()) report_.headline = "no hang and no fault is found";
+    Finish();
+    return std::move(report_);
+  }
+
   const std::string& folder() const { return options_.source.target; }
   std::string Part(const std::string& name) const { return folder() + "/" + name; }
 

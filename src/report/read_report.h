@@ -18,6 +18,7 @@ namespace hangscope {
 struct ReportOptions {
   // the folder of a snapshot; or as for hangscope why: a scope's file, a perf.data
   ScopeSource source;
+  std::string threads = {};      // what hangscope why --json said of the process that `source` is
   std::string against;           // the same of a healthy run; empty: none
   size_t most_events = 200'000;  // of all tracks together, the newest
   CodePlaces code = {};          // that hardware traces are followed through

@@ -232,4 +232,8 @@ Status AddThreads(FileSystem& files, const std::string& path, Report* report) {
   return {};
 }
 
+void AddThreadLines(const std::string& lines, Report* report) {
+  ThreadsReader(ParseSavedThreads(lines), report).Read();
+}
+
 }  // namespace hangscope

@@ -13,6 +13,8 @@ namespace hangscope {
 // `path`: JSON Lines as of hangscope why --json; nothing in them is trusted. Findings that the
 // report has already get what is known here besides. Fails where the file cannot be read.
 Status AddThreads(FileSystem& files, const std::string& path, Report* report);
+// The same of the lines themselves, as a look at a live process has them.
+void AddThreadLines(const std::string& lines, Report* report);
 
 }  // namespace hangscope
 

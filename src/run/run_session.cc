@@ -220,6 +220,7 @@ class Runner {
   void PassOn(int number, SignalSource source) {
     if (source == SignalSource::kTerminal) terminal_signals_.insert(number);
     child_->Signal(number, source);
+    passed_on_.insert(number);
     if (exit_ && (asked_to_end_ || exit_->signal == number)) recording_.Stop();
     asked_to_end_ = true;
   }
@@ -313,6 +314,7 @@ class Runner {
     view_.ended = true;
     view_.exit_status = exit_->status;
     view_.exit_signal = exit_->signal;
+    view_.was_told_to = passed_on_.count(exit_->signal) != 0;
     const Verdict verdict = observer_->Conclude(view_, child_->pid());
     Narrator& narrator = observer_->narrator();
     narrator.Close();
@@ -358,7 +360,8 @@ class Runner {
   std::optional<ChildExit> exit_;
   TimeNs ended_at_ = 0;  // monotonic: when exit_ was noticed
   ChildView view_;
-  std::set<int> terminal_signals_;
+  std::set<int> terminal_signals_;  // of those below, what the terminal sent
+  std::set<int> passed_on_;
   TimeNs kill_at_ = 0;
   bool asked_to_end_ = false;  // by a signal that was passed on
   bool ended_by_hang_ = false;

@@ -225,8 +225,8 @@ Result<uint64_t> ScopeReader::Find(Target& target) {
   }
   if (!first_wrong.ok()) return first_wrong;
   return Status::NotFound(
-      fmt::format("{} has no scope: its magic is nowhere in it; does the program include "
-                  "hangscope, and has it started?",
+      fmt::format("{} has no scope: its magic is nowhere in it; a program that includes "
+                  "hangscope has one as soon as it has started",
                   target.name()));
 }
 

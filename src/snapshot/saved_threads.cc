@@ -107,8 +107,12 @@ class LineReader {
 Result<SavedThreads> ReadSavedThreads(FileSystem& files, const std::string& path) {
   auto text = ReadWholeFile(files, path, kLargestThreadsFile);
   if (!text.ok()) return text.status();
+  return ParseSavedThreads(*text);
+}
+
+SavedThreads ParseSavedThreads(const std::string& lines) {
   LineReader reader;
-  std::istringstream in(*text);
+  std::istringstream in(lines);
   for (std::string line; std::getline(in, line);) {
     const Json json = ParseForeignJson(line);
     if (json.is_object())

@@ -39,6 +39,8 @@ struct SavedThreads {
 
 // What is absent, of another type or out of range stays empty.
 Result<SavedThreads> ReadSavedThreads(FileSystem& files, const std::string& path);
+// The same of the lines themselves.
+SavedThreads ParseSavedThreads(const std::string& lines);
 
 }  // namespace hangscope
 

@@ -368,6 +368,12 @@ CoreVerdict StreamJudge::DescribeCore(const StreamView& stream, size_t index, Ti
 
 void StreamJudge::JudgeEnd(const ChildView& child, Verdict* verdict) const {
   verdict->confidence = Confidence::kCertain;
+  if (child.exit_signal != 0 && child.was_told_to) {
+    verdict->state = State::kFinished;
+    verdict->summary =
+        fmt::format("ended by {}, which was passed on to it", SignalText(child.exit_signal));
+    return;
+  }
   if (child.exit_signal != 0) {
     verdict->state = State::kDead;
     verdict->summary = "killed by " + SignalText(child.exit_signal);

@@ -53,6 +53,7 @@ struct ChildView {
   bool ended = false;
   int exit_status = 0;       // if ended by itself
   int exit_signal = 0;       // if killed by one
+  bool was_told_to = false;  // hangscope itself had passed that signal on to it
   TimeNs cpu_time = 0;       // of all its processes so far
   bool timed_sleep = false;  // a main thread sleeps for a set time
   bool stopped = false;      // by a signal, a debugger or a freezer

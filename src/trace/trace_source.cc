@@ -172,8 +172,9 @@ class Opener {
       if (!opened.ok() || *opened != nullptr)
         Take(std::move(opened));
       else
-        failure_ = Status::NotFound(
-            fmt::format("'{}' has lines of text, and nothing to export", Printable(stream.prefix)));
+        failure_ = Status::NotFound(fmt::format(
+            "'{}' has no trace: what a program printed is not exported, hangscope cat prints it",
+            Printable(target)));
     }
   }
 

@@ -60,7 +60,7 @@ class WhySnapshot {
                       manifest->path)));
     }
     recorded_ = manifest->verdict->findings;
-    const bool is_bad = manifest->verdict->hang ||
+    const bool is_bad = manifest->verdict->hang || manifest->verdict->state == "dead" ||
                         std::any_of(recorded_.begin(), recorded_.end(),
                                     [](const ReportFinding& finding) { return finding.IsBad(); });
     if (options_.json) return AddText(VerdictLine(*manifest), is_bad);

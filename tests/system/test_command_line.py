@@ -237,9 +237,9 @@ class Processes(Case):
         two = [self.named("hs-two-names") for _ in range(2)]
         done = self.hangscope("hs-two-names")
         self.assertEqual((done.status, done.out), (2, b""))
-        self.assertIn(b"2 processes are called 'hs-two-names'; choose one:", done.err)
+        self.assertIn(b"2 processes are called 'hs-two-names'; choose one by its number:", done.err)
         for process in two:
-            self.assertIn(f"hangscope {process.pid} ".encode(), done.err)
+            self.assertIn(f"\n  {process.pid} ".encode(), done.err)
 
     def test_that_are_not_there(self):
         done = self.hangscope("hs-no-such-name")

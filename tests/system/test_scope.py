@@ -152,7 +152,10 @@ class Show(Case):
         """Its catalog gives the names."""
         folder = self.folder / "fw.snapshot-0001"
         folder.mkdir()
+        self.assertIn(b"is no snapshot: it has no manifest.json, and nothing else that hangscope wrote", self.show(folder).err)
+        (folder / "manifest.json").write_text("{}")
         self.assertIn(b"no 'scope.bin' in it; if it is a snapshot, hangscope why", self.show(folder).err)
+        (folder / "manifest.json").unlink()
         (folder / "scope.bin").write_bytes((IMAGES / "quiet-big64.bin").read_bytes())
         entry = struct.pack(">3I", 1, 77, 16) + b"packet_sent\0port %u, %u bytes\0u32 port,u32 bytes,\0"
         entry += bytes(-len(entry) % 4)

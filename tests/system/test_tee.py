@@ -172,7 +172,7 @@ class Cat(Case):
     def test_what_is_no_ring_is_told(self):
         outcome = self.hangscope("cat", self.prefix)
         self.assertEqual(outcome.status, 3)
-        self.assertIn(b"is no ring and no snapshot", outcome.err)
+        self.assertIn(b"is no recording of output", outcome.err)
 
 
 if __name__ == "__main__":

@@ -1,5 +1,5 @@
-// Build ids as perf has them, and its cache of files by build id: what perf record keeps in ~/.debug
-// of the programs that it recorded.
+// Build ids as perf has them, and its cache of files by build id: what perf record keeps in
+// ~/.debug of the programs that it recorded.
 #ifndef HANGSCOPE_PERF_CODE_BUILD_ID_CACHE_H
 #define HANGSCOPE_PERF_CODE_BUILD_ID_CACHE_H
 

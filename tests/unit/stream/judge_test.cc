@@ -504,6 +504,10 @@ TEST_F(JudgeTest, EndsAreToldApart) {
   child_.exit_signal = 11;
   EXPECT_EQ(Pass(1, 0).state, State::kDead);
   EXPECT_EQ(verdict_.summary, "killed by signal 11 (Segmentation fault)");
+  child_.exit_signal = 2;
+  child_.was_told_to = true;
+  EXPECT_EQ(Pass(1, 0).state, State::kFinished);
+  EXPECT_EQ(verdict_.summary, "ended by signal 2 (Interrupt), which was passed on to it");
 }
 
 TEST_F(JudgeTest, LongLoopIsSuspectedWhenNoNewPlacesCome) {
