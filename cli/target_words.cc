@@ -38,9 +38,10 @@ std::string AdviceOn(FileSystem& files, const std::string& target) {
       return fmt::format("a log is read as it grows: tail -f {} | hangscope tee", path);
     case RecordingKind::kOther:
       return IsProgram(files, spec.name)
-                 ? fmt::format("to see why a program hangs: hangscope run {}, or, where it runs "
-                               "already, hangscope why PID",
-                               path)
+                 ? fmt::format(
+                       "to see why a program hangs: hangscope run {}, or, where it runs "
+                       "already, hangscope why PID",
+                       path)
                  : "";
     default:
       return {};
