@@ -134,16 +134,10 @@ void SortWorstFirst(std::vector<ScopeFinding>* findings) {
       [](const ScopeFinding& a, const ScopeFinding& b) { return a.IsBad() > b.IsBad(); });
 }
 
-// As they are now, where they still stand: who waits for a core that was found faulty at first
-// sight comes later.
 void Why::CollectFindings() {
-  const std::vector<ScopeFinding>& standing = view_->watcher().standing();
-  for (ScopeFinding& finding : view_->watcher().DrainFindings()) {
-    const auto now = std::find_if(standing.begin(), standing.end(), [&](const ScopeFinding& each) {
-      return each.kind == finding.kind && each.subjects == finding.subjects;
-    });
-    findings_.push_back(now == standing.end() ? std::move(finding) : *now);
-  }
+  for (ScopeFinding& finding :
+       AsTheyStand(view_->watcher().DrainFindings(), view_->watcher().standing()))
+    findings_.push_back(std::move(finding));
   SortWorstFirst(&findings_);
 }
 
@@ -314,6 +308,22 @@ WhyReport ReportOf(const WhyPart& part, bool json, Clock& clock) {
 }
 
 }  // namespace
+
+std::vector<ScopeFinding> AsTheyStand(std::vector<ScopeFinding> found,
+                                      const std::vector<ScopeFinding>& standing) {
+  std::vector<ScopeFinding> told;
+  std::set<const ScopeFinding*> taken;
+  for (ScopeFinding& finding : found) {
+    const auto now = std::find_if(standing.begin(), standing.end(), [&](const ScopeFinding& each) {
+      return each.kind == finding.kind && each.subjects == finding.subjects;
+    });
+    if (now == standing.end())
+      told.push_back(std::move(finding));
+    else if (taken.insert(&*now).second)
+      told.push_back(*now);
+  }
+  return told;
+}
 
 Result<WhyReport> AskWhy(FileSystem& files, Clock& clock, const WhyOptions& options) {
   auto part = LookAtScope(files, clock, options);

@@ -11,6 +11,7 @@
 #include "device/device_file.h"
 #include "model/picture.h"
 #include "model/report.h"
+#include "model/watch.h"
 #include "scope/scope_view.h"
 
 namespace hangscope {
@@ -46,6 +47,11 @@ Verdict JudgeLook(Clock& clock, Picture picture, TimeNs begin);
 bool IsBad(const Verdict& verdict);
 // The verdict as why --json begins; one line with its newline.
 std::string WhyVerdictLine(Clock& clock, const Verdict& verdict, const WhyPart& part);
+
+// What a watcher found, each as it stands now where it still stands: who waits for a core that was
+// found faulty at first sight comes later, and what ended and began anew was found twice.
+std::vector<ScopeFinding> AsTheyStand(std::vector<ScopeFinding> found,
+                                      const std::vector<ScopeFinding>& standing);
 
 // Takes `stall` and a little more where the target may be alive; no time where it is not. Fails
 // where it cannot be read.
