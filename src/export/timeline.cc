@@ -30,6 +30,7 @@ class TimelineBuilder::Impl {
   Status Write(const TraceEvent& event);
   Status Write(const TraceLoss& loss);
   Status End(const TraceEnd& end);
+  std::vector<std::string> notes() const;
   std::vector<std::string> warnings() const;
 
  private:
@@ -538,29 +539,41 @@ Status TimelineBuilder::Impl::End(const TraceEnd& end) {
   return pen_.status();
 }
 
+namespace {
+
+void AddCounted(uint64_t count, std::string_view one, std::string_view many,
+                std::vector<std::string>* sentences) {
+  if (count > 0) sentences->push_back(fmt::format("{} {}", count, count == 1 ? one : many));
+}
+
+}  // namespace
+
+std::vector<std::string> TimelineBuilder::Impl::notes() const {
+  std::vector<std::string> notes;
+  AddCounted(no_begin_, "end of something whose begin is not in the trace is drawn as an event",
+             "ends of something whose begin is not in the trace are drawn as events", &notes);
+  AddCounted(no_end_, "slice without an end is drawn to the end of the one around it",
+             "slices without an end are drawn to the end of the one around them", &notes);
+  AddCounted(contradictions_, "switch is not in the trace: another task ran than had come",
+             "switches are not in the trace: another task ran than had come", &notes);
+  AddCounted(repeated_, "switch says what is known already, and is drawn as an event",
+             "switches say what is known already, and are drawn as events", &notes);
+  return notes;
+}
+
 std::vector<std::string> TimelineBuilder::Impl::warnings() const {
   std::vector<std::string> warnings;
-  const auto tell = [&](uint64_t count, std::string_view one, std::string_view many) {
-    if (count > 0) warnings.push_back(fmt::format("{} {}", count, count == 1 ? one : many));
-  };
-  tell(no_begin_, "end of something whose begin is not in the trace is drawn as an event",
-       "ends of something whose begin is not in the trace are drawn as events");
-  tell(no_end_, "slice without an end is drawn to the end of the one around it",
-       "slices without an end are drawn to the end of the one around them");
-  tell(on_two_cores_, "time a task ran on two cores at once: it is drawn on the newer only",
-       "times a task ran on two cores at once: it is drawn on the newer only");
-  tell(contradictions_, "switch is not in the trace: another task ran than had come",
-       "switches are not in the trace: another task ran than had come");
-  tell(repeated_, "switch says what is known already, and is drawn as an event",
-       "switches say what is known already, and are drawn as events");
-  tell(too_deep_, "slice is nested too deeply and drawn as an event",
-       "slices are nested too deeply and drawn as events");
-  tell(too_many_tasks_, "event of a task beyond the first 65536 is not drawn in a row of its own",
-       "events of tasks beyond the first 65536 are not drawn in rows of their own");
-  tell(no_such_track_, "event of no track or kind is left out",
-       "events of no track or kind are left out");
-  tell(pen_.late, "time lies before the one before it, and is drawn there",
-       "times lie before the ones before them, and are drawn there");
+  AddCounted(on_two_cores_, "time a task ran on two cores at once: it is drawn on the newer only",
+             "times a task ran on two cores at once: it is drawn on the newer only", &warnings);
+  AddCounted(too_deep_, "slice is nested too deeply and drawn as an event",
+             "slices are nested too deeply and drawn as events", &warnings);
+  AddCounted(
+      too_many_tasks_, "event of a task beyond the first 65536 is not drawn in a row of its own",
+      "events of tasks beyond the first 65536 are not drawn in rows of their own", &warnings);
+  AddCounted(no_such_track_, "event of no track or kind is left out",
+             "events of no track or kind are left out", &warnings);
+  AddCounted(pen_.late, "time lies before the one before it, and is drawn there",
+             "times lie before the ones before them, and are drawn there", &warnings);
   return warnings;
 }
 
@@ -570,6 +583,7 @@ Status TimelineBuilder::Begin(const TraceHead& head) { return impl_->Begin(head)
 Status TimelineBuilder::Write(const TraceEvent& event) { return impl_->Write(event); }
 Status TimelineBuilder::Write(const TraceLoss& loss) { return impl_->Write(loss); }
 Status TimelineBuilder::End(const TraceEnd& end) { return impl_->End(end); }
+std::vector<std::string> TimelineBuilder::notes() const { return impl_->notes(); }
 std::vector<std::string> TimelineBuilder::warnings() const { return impl_->warnings(); }
 
 }  // namespace hangscope

@@ -90,7 +90,10 @@ class TimelineBuilder final : public TraceWriter {
   Status Write(const TraceEvent& event) override;
   Status Write(const TraceLoss& loss) override;
   Status End(const TraceEnd& end) override;
-  // Behind End: what of the trace contradicts itself, and what became of it; one sentence each.
+  // Behind End, one sentence each: what the trace begins or ends in the middle of, as each does
+  // that was overwritten.
+  std::vector<std::string> notes() const;
+  // What of the trace contradicts itself, and what became of it.
   std::vector<std::string> warnings() const;
 
  private:

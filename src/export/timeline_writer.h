@@ -24,7 +24,10 @@ class TimelineWriter final : public TraceWriter {
   Status Write(const TraceLoss& loss) override { return builder_.Write(loss); }
   Status End(const TraceEnd& end) override {
     const Status drawn = builder_.End(end);
-    return drawn.ok() ? sink_.End(end, builder_.warnings()) : drawn;
+    if (!drawn.ok()) return drawn;
+    std::vector<std::string> troubles = builder_.notes();
+    for (std::string& warning : builder_.warnings()) troubles.push_back(std::move(warning));
+    return sink_.End(end, troubles);
   }
 
  private:

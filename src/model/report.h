@@ -230,6 +230,7 @@ struct Report {
   std::string title, headline, state, confidence;
   bool hang = false;
   std::vector<std::string> evidence, doubts, lost, warnings;
+  std::vector<std::string> notes;  // of how it is drawn; nothing is wrong
   std::vector<ReportLastOutput> last_output;
   bool counts_clock = false;
   std::optional<ReportWindow> window;

@@ -335,6 +335,7 @@ std::string ReportDataJson(const Report& report) {
   PutList(&json, "last_output", report.last_output, LastOutputObject);
   Put(&json, "lost", report.lost);
   Put(&json, "troubles", report.warnings);
+  Put(&json, "notes", report.notes);
   json["clock"] = report.counts_clock ? "counts" : "ns";
   PutWindow(report, &json);
   PutTrigger(report, &json);

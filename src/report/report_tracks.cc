@@ -52,6 +52,7 @@ class TrackReader {
       for (const std::string& warning : warnings) AddOnce(warning, report);
     }
     if (!warning_.empty()) AddOnce(warning_, report);
+    report->notes = builder_.notes();
     return {};
   }
 

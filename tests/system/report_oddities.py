@@ -53,6 +53,7 @@ def corrupted_scope():
         "numbers": [5, {"title": "Damaged", "columns": 3, "rows": "x"}, {"title": "Torn", "columns": ["a"], "rows": [["b", None], 7]}],
         "faults": [{"who": "core 1", "source": []}],
         "streams": [{"name": "stdout", "lines": [{"text": "whole"}, 5, {"text": None}], "lost": [{"before": "x"}]}],
+        "notes": ["3 ends of something whose begin is not in the trace are drawn as events"],
         "troubles": ["scope.bin: core 1's mailbox: 'state' is 0xdeadbeef, which is no state"],
         "strings": strings.list + [1, None, "text"],
     }

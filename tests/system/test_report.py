@@ -247,13 +247,15 @@ class Report(Case):
         self.assertLessEqual({"cpu", "thread"}, kinds)
         self.assertGreater(sum(track.get("spans", {}).get("n", 0) for track in data["tracks"]), 0)
         self.assertIn("window", data)
-        strings = [data["strings"][n] for n in struct.unpack(f"<{data['flows']['n']}I", base64.b64decode(data["flows"]["text"]))]
-        self.assertTrue(any(text.startswith("wakes thread") for text in strings), strings[:20])
+        self.assertEqual(data.get("troubles", []), [], "nothing is wrong with it")
+        self.assertIn("in the trace", " ".join(data["notes"]))
 
     def test_who_waits_for_nobody_known_is_joined_to_who_woke_it_last(self):
         if self.hangscope("run", "--cpu", "--heartbeat", "0", "--prefix", self.folder / "try", "--", "true").err.find(b"warning: --cpu") >= 0:
             self.skipTest("CPUs cannot be recorded here (hangscope doctor says why)")
         data = self.data(self.hang("--cpu", "--", *python(WAITING)))
+        strings = [data["strings"][n] for n in struct.unpack(f"<{data['flows']['n']}I", base64.b64decode(data["flows"]["text"]))]
+        self.assertTrue(any(text.startswith("wakes thread") for text in strings), strings[:20])
         graph = data["graph"]
         process = data["run"][[name for name, _ in data["run"]].index("process")][1]
         main, = (node["id"] for node in graph["nodes"] if f"thread {process} " in node["name"])

@@ -279,6 +279,9 @@ class ReportPage(ReportCase):
     def test_what_is_damaged_or_newer_is_named_and_the_rest_shown(self):
         page = self.page(report_oddities.corrupted_scope)
         named = page.text("#troubles").split("\n")
+        self.assertNotIn("whose begin is not in the trace", page.text("#troubles"))
+        self.assertIn("whose begin is not in the trace", page.value("document.querySelector('details#notes').textContent"))
+        self.assertFalse(page.value("document.querySelector('details#notes').open"))
         for words in (
             "The data is of a newer hangscope than this page, which does not show: hologram.",
             "scope.bin: core 1's mailbox: 'state' is 0xdeadbeef, which is no state",

@@ -111,6 +111,7 @@ const kKnownFields = [
   "last_output",
   "lost",
   "troubles",
+  "notes",
   "clock",
   "window",
   "trigger",

@@ -150,6 +150,7 @@ function evidenceSection(data) {
 
 function lostSection(data, troubles) {
   const lost = data.texts("lost");
+  const notes = data.texts("notes");
   const box = element(
     "div",
     {id: "trouble-box", hidden: true},
@@ -169,7 +170,14 @@ function lostSection(data, troubles) {
     {id: "lost"},
     element("h2", {}, "What was lost"),
     lost.length > 0 ? textList(lost) : element("p", {class: "quiet"}, "Nothing that is known of."),
-    box
+    box,
+    notes.length > 0 &&
+      element(
+        "details",
+        {id: "notes"},
+        element("summary", {class: "quiet"}, "Recording notes"),
+        textList(notes)
+      )
   );
 }
 

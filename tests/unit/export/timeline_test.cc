@@ -124,7 +124,8 @@ TEST_F(TimelineTest, SeesByAnEventWhoRunsWhereNoSwitchSaidSo) {
   Draw(story);
   EXPECT_EQ(sink.Picture("core 0"), "10..30 task 5 reader; 30..1000 task 6 writer");
   EXPECT_EQ(sink.Picture("task 5 reader"), "10..30 running");
-  EXPECT_THAT(builder.warnings(), ElementsAre(HasSubstr("1 switch is not in the trace")));
+  EXPECT_THAT(builder.notes(), ElementsAre(HasSubstr("1 switch is not in the trace")));
+  EXPECT_THAT(builder.warnings(), IsEmpty());
 }
 
 TEST_F(TimelineTest, ClosesWhatIsOpenAtALossAndForgetsIt) {
@@ -143,7 +144,7 @@ TEST_F(TimelineTest, ClosesWhatIsOpenAtALossAndForgetsIt) {
   EXPECT_THAT(sink.RowOf("CPU 0").gaps, ElementsAre(Pair(20, "overwritten: 12 records")));
   EXPECT_THAT(sink.RowOf("CPU 0").instants, ElementsAre(Pair(50, "raw_syscalls:sys_exit")))
       << "its begin was lost";
-  EXPECT_THAT(builder.warnings(), ElementsAre(HasSubstr("1 end of something")));
+  EXPECT_THAT(builder.notes(), ElementsAre(HasSubstr("1 end of something")));
 }
 
 TEST_F(TimelineTest, ShowsALossWithoutATimeOnce) {
@@ -255,7 +256,7 @@ TEST_F(TimelineTest, EndsOnlyTheWaitThatEnds) {
   EXPECT_EQ(sink.Picture("core 0"), "20..60 waiting for 7; >40..50 irq 3; 60..70 waiting for 6");
   EXPECT_THAT(sink.RowOf("core 0").instants, ElementsAre(Pair(10, "wait_end"), Pair(30, "wait_end"),
                                                          Pair(55, "irq:irq_handler_exit")));
-  EXPECT_THAT(builder.warnings(),
+  EXPECT_THAT(builder.notes(),
               ElementsAre("3 ends of something whose begin is not in the trace are drawn as events",
                           "1 slice without an end is drawn to the end of the one around it"));
 }
@@ -427,7 +428,7 @@ TEST_F(TimelineTest, TakesASwitchThatIsToldTwiceOnce) {
   EXPECT_EQ(sink.Picture("thread 6 writer"),
             "10..15 running; >12..15 poll; 15..20 waiting in poll; 20..1000 running; >20..30 poll");
   EXPECT_THAT(sink.RowOf("CPU 0").instants, ElementsAre(Pair(20, "sched:sched_switch")));
-  EXPECT_THAT(builder.warnings(), ElementsAre(HasSubstr("1 switch says what is known already")));
+  EXPECT_THAT(builder.notes(), ElementsAre(HasSubstr("1 switch says what is known already")));
 }
 
 TEST_F(TimelineTest, ForgetsWhoRanWhenAnotherLeaves) {
@@ -436,7 +437,7 @@ TEST_F(TimelineTest, ForgetsWhoRanWhenAnotherLeaves) {
   Draw(story);
   EXPECT_EQ(sink.Picture("thread 5 reader"), "10..20 running");
   EXPECT_EQ(sink.Picture("thread 6 writer"), "20..1000 waiting");
-  EXPECT_THAT(builder.warnings(), ElementsAre(HasSubstr("1 switch is not in the trace")));
+  EXPECT_THAT(builder.notes(), ElementsAre(HasSubstr("1 switch is not in the trace")));
 }
 
 TEST_F(TimelineTest, TellsEndsWithoutABeginAndBeginsWithoutAnEnd) {
@@ -450,7 +451,7 @@ TEST_F(TimelineTest, TellsEndsWithoutABeginAndBeginsWithoutAnEnd) {
   Draw(story);
   EXPECT_EQ(sink.Picture("core 0"), "10..1000 task 5 reader; >20..30 main; >>21..30 timer");
   EXPECT_EQ(sink.instants, 3u);
-  EXPECT_THAT(builder.warnings(),
+  EXPECT_THAT(builder.notes(),
               ElementsAre(HasSubstr("3 ends of something"), HasSubstr("1 slice without an end")));
 }
 
