@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <charconv>
 
+#include "base/build_features.h"
 #include "base/numbers.h"
 #include "base/units.h"
 #include "commands.h"
@@ -297,9 +298,16 @@ int WatchCommand(const std::vector<std::string>& words, const StartSignals& sign
   environment.say = WriteOut;
   environment.terminal_fd = isatty(STDIN_FILENO) != 0 ? STDIN_FILENO : -1;
   environment.terminal_may_be_read = TerminalIsOurs;
+  const bool wants_live = !watch.plain && !options.json;
+#if HANGSCOPE_HAS_NCURSES
   TerminalScreen screen;
-  const bool live = !watch.plain && !options.json && TerminalCanShow();
+  const bool live = wants_live && TerminalCanShow();
   if (live) environment.screen = &screen;
+#else
+  const bool live = false;
+  if (wants_live && isatty(STDIN_FILENO) != 0 && isatty(STDOUT_FILENO) != 0)
+    PrintNote("there is no live view: this hangscope was built without ncurses");
+#endif
   environment.signal_fd = OpenSignalFd(live ? WithTerminalView(signals) : signals);
   environment.control_folder = ControlFolder();
   options.acts.signals = signals.inherited;

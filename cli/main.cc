@@ -14,7 +14,6 @@
 #include "base/near_name.h"
 #include "base/utf8.h"
 #include "commands.h"
-#include "hangscope/version.h"
 #include "help/all_helps.h"
 #include "option_environment.h"
 #include "options.h"
@@ -22,6 +21,7 @@
 #include "signals.h"
 #include "target/target_spec.h"
 #include "target_words.h"
+#include "version_text.h"
 
 namespace hangscope::cli {
 namespace {
@@ -99,12 +99,12 @@ int OnProcess(const std::string& word, std::vector<std::string> words) {
 }
 
 int PrintVersion(const std::vector<std::string>& rest) {
-  if (!rest.empty()) {
+  const bool verbose = rest.size() == 1 && (rest[0] == "-v" || rest[0] == "--verbose");
+  if (!rest.empty() && !verbose) {
     PrintError(fmt::format("unexpected argument '{}'; see hangscope --help", rest[0]));
     return kExitUsage;
   }
-  WriteOut("hangscope " HANGSCOPE_VERSION "\n");
-  return kExitClean;
+  return Succeed(VersionText(verbose));
 }
 
 int Dispatch(const std::vector<std::string>& words, const StartSignals& signals) {

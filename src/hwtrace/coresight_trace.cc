@@ -1,5 +1,9 @@
 #include "hwtrace/coresight_trace.h"
 
+#include "base/build_features.h"
+
+#if HANGSCOPE_HAS_OPENCSD
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -342,3 +346,19 @@ Result<std::unique_ptr<InstructionTrace>> OpenCoreSightTrace(
 }
 
 }  // namespace hangscope
+
+#else
+
+namespace hangscope {
+
+Result<std::unique_ptr<InstructionTrace>> OpenCoreSightTrace(
+    const AuxTraceInfo&, int, const std::optional<CounterConversion>&) {
+  return Status::NotFound(
+      "this hangscope was built without libopencsd, which decodes CoreSight; install "
+      "libopencsd-dev "
+      "and build it again");
+}
+
+}  // namespace hangscope
+
+#endif

@@ -1,6 +1,8 @@
 #include "hwtrace/intel_pt_trace.h"
 
-#ifdef HANGSCOPE_HAS_LIBIPT
+#include "base/build_features.h"
+
+#if HANGSCOPE_HAS_LIBIPT
 
 #include <intel-pt.h>
 

@@ -11,6 +11,7 @@
 #include <climits>
 #include <iterator>
 
+#include "base/build_features.h"
 #include "process/signal_sets.h"
 #include "process/step_helper.h"
 
@@ -716,6 +717,11 @@ void ProcessLook::StepThread(const TaskStatus& status, ThreadFacts* thread) {
   spin.reads_clock = access.reads_clock;
   spin.writes_memory = loop.value().changes_memory;
   if (access.understood) CollectPolls(access, loop.value().stack_pointer, &spin);
+  if (!HANGSCOPE_HAS_CAPSTONE && spin.period > 0) {
+    Warn(fmt::format(
+        "what thread {} ({}) polls is not known: this hangscope was built without capstone",
+        thread->tid, thread->name));
+  }
   thread->spin = std::move(spin);
 }
 

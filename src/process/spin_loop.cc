@@ -1,6 +1,9 @@
 #include "process/spin_loop.h"
 
+#include "base/build_features.h"
+#if HANGSCOPE_HAS_CAPSTONE
 #include <capstone/capstone.h>
+#endif
 #include <sys/syscall.h>
 
 #include <algorithm>
@@ -10,6 +13,8 @@
 
 namespace hangscope {
 namespace {
+
+#if HANGSCOPE_HAS_CAPSTONE
 
 constexpr size_t kMostRanges = 256;  // more writes, and the loop is not understood
 
@@ -24,8 +29,6 @@ void AddRange(std::vector<LoopAccess::Range>* ranges, uint64_t address, uint64_t
   else if (understood != nullptr)
     *understood = false;
 }
-
-#if defined(__x86_64__)
 
 // DWARF's number of a general register of 64 bits; nothing of others.
 std::optional<size_t> NumberOf(unsigned capstone_register) {
@@ -202,7 +205,7 @@ class Examiner {
 
 LoopAccess ExamineSteps(std::span<const StepState> states, const ReadMemory& read) {
   LoopAccess access;
-#if defined(__x86_64__)
+#if HANGSCOPE_HAS_CAPSTONE
   Examiner examiner(read);
   for (const StepState& state : states) examiner.Take(state, &access);
 #else

@@ -28,8 +28,8 @@ struct LoopAccess {
   uint64_t end = 0;
 };
 
-// `states` are those before consecutive instructions. Understands x86-64; elsewhere nothing is
-// `understood`.
+// `states` are those before consecutive instructions. Understands x86-64, with capstone; else
+// nothing is `understood`.
 LoopAccess ExamineSteps(std::span<const StepState> states, const ReadMemory& read);
 
 }  // namespace hangscope

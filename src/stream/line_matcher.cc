@@ -1,15 +1,19 @@
 #include "stream/line_matcher.h"
 
 #include <fmt/format.h>
+
+#include "base/build_features.h"
+#if HANGSCOPE_HAS_RE2
 #include <re2/re2.h>
+#endif
 
 #include <algorithm>
 
 namespace hangscope {
-namespace {
 
-// An open line that grows beyond this is searched as it is and given up.
-constexpr size_t kLongestLine = 64 * 1024;
+#if HANGSCOPE_HAS_RE2
+
+namespace {
 
 RE2::Options Options() {
   RE2::Options options;
@@ -91,6 +95,31 @@ void LinePatterns::Search(std::string_view text,
     }
   }
 }
+
+#else
+
+struct LinePatterns::Library {};
+
+LinePatterns::LinePatterns() = default;
+LinePatterns::~LinePatterns() = default;
+
+Result<std::shared_ptr<const LinePatterns>> LinePatterns::Compile(std::string_view option,
+                                                                  const std::vector<std::string>&) {
+  return Status::Usage(fmt::format(
+      "{} needs RE2, which this hangscope was built without (HANGSCOPE_WITH_RE2)", option));
+}
+
+void LinePatterns::Search(std::string_view,
+                          const std::function<void(size_t, size_t, size_t)>&) const {}
+
+#endif
+
+namespace {
+
+// An open line that grows beyond this is searched as it is and given up.
+constexpr size_t kLongestLine = 64 * 1024;
+
+}  // namespace
 
 void LineMatcher::Search(std::string_view text, uint64_t offset) {
   patterns_->Search(text, [&](size_t pattern, size_t begin, size_t end) {

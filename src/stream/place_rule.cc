@@ -1,5 +1,9 @@
 #include "stream/place_rule.h"
 
+#include "base/build_features.h"
+
+#if HANGSCOPE_HAS_RE2
+
 #include <fmt/format.h>
 #include <re2/re2.h>
 
@@ -80,3 +84,24 @@ std::optional<PlaceRule::Match> PlaceRule::Find(std::string_view line) const {
 }
 
 }  // namespace hangscope
+
+#else
+
+namespace re2 {
+class RE2 {};
+}  // namespace re2
+
+namespace hangscope {
+
+PlaceRule::~PlaceRule() = default;
+
+Result<std::unique_ptr<PlaceRule>> PlaceRule::Compile(const std::string&) {
+  return Status::Usage(
+      "--place-regex needs RE2, which this hangscope was built without (HANGSCOPE_WITH_RE2)");
+}
+
+std::optional<PlaceRule::Match> PlaceRule::Find(std::string_view) const { return std::nullopt; }
+
+}  // namespace hangscope
+
+#endif

@@ -12,7 +12,8 @@
 #include <string_view>
 #include <vector>
 
-#ifdef HANGSCOPE_HAS_LIBIPT
+#include "base/build_features.h"
+#if HANGSCOPE_HAS_LIBIPT
 #include <intel-pt.h>
 #endif
 
@@ -27,7 +28,7 @@ inline std::string PtInfo(bool time_known = true) {
   return {reinterpret_cast<const char*>(words), sizeof words};
 }
 
-#ifdef HANGSCOPE_HAS_LIBIPT
+#if HANGSCOPE_HAS_LIBIPT
 
 // Counts to 3, calls a function that returns at once, jumps to a register, spins.
 inline constexpr uint64_t kX86Base = 0x1000;

@@ -62,6 +62,14 @@ class Help(Case):
         for words in (["--version"], ["-V"], ["version"]):
             self.assertRegex(self.help(*words), r"^hangscope \d+\.\d+\.\d+\n")
 
+    def test_version_with_v_lists_what_the_build_may_be_without(self):
+        first, *libraries = self.help("--version", "-v").splitlines()
+        self.assertEqual(first + "\n", self.help("--version"))
+        self.assertEqual([line.split()[1] for line in libraries], ["libopencsd", "libipt", "capstone", "ncurses", "RE2"])
+        for line in libraries:
+            self.assertRegex(line, r"^  (on |off) \w+ +\S")
+        self.assertEqual(self.hangscope("--version", "-x").status, 2)
+
     def test_without_a_word_is_an_error(self):
         done = self.hangscope()
         self.assertEqual((done.status, done.out), (2, b""))

@@ -12,7 +12,7 @@
 namespace hangscope {
 namespace {
 
-#ifndef HANGSCOPE_HAS_LIBIPT
+#if !HANGSCOPE_HAS_LIBIPT
 
 TEST(IntelPt, SaysThatTheLibraryIsMissing) {
   const auto trace = OpenInstructionTrace(PtInfo(), 0);

@@ -83,7 +83,7 @@ TEST_F(CoreSightSpansTest, TakesTheNewestOfASpanThatIsTooLong) {
   EXPECT_TRUE(left_out_);
 }
 
-#ifdef HANGSCOPE_HAS_LIBIPT
+#if HANGSCOPE_HAS_LIBIPT
 
 class PtSpansTest : public SpanDecoderTest {
  protected:

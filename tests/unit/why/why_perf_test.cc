@@ -776,7 +776,7 @@ TEST_F(TracedCpusTest, SaysWhyTimeStampsHaveNoTimes) {
   says("the records have another clock than the kernel's own");
 }
 
-#ifdef HANGSCOPE_HAS_LIBIPT
+#if HANGSCOPE_HAS_LIBIPT
 
 // The tracer sends a PSB after some bytes, not where an AUX record begins.
 TEST_F(WhyPerfTest, ReadsAnIntelPtStreamAcrossItsAuxRecords) {
