@@ -15,17 +15,32 @@ if(PROJECT_IS_TOP_LEVEL)
   set(doc_dir ${CMAKE_INSTALL_DOCDIR})
 endif()
 
+# Components: hangscope is the command; libhangscope-dev is what projects are compiled with; hangscope-doc the documentation;
+# license the licence, which Debian's packages have in a file of their own.
 install(TARGETS hangscope_target EXPORT hangscopeTargets)
 if(HANGSCOPE_COMMAND)
-  install(TARGETS hangscope EXPORT hangscopeTargets RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+  install(TARGETS hangscope EXPORT hangscopeTargets RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT hangscope)
   # The executable looks for it in ../libexec/hangscope, seen from where it is itself.
-  install(TARGETS hangscope_count LIBRARY DESTINATION ${CMAKE_INSTALL_BINDIR}/../libexec/hangscope)
+  install(TARGETS hangscope_count LIBRARY DESTINATION ${CMAKE_INSTALL_BINDIR}/../libexec/hangscope COMPONENT hangscope)
+  get_target_property(manual hangscope HANGSCOPE_MANUAL)
+  if(manual)
+    # Debian's zsh looks below /usr for what packages bring in a place of its own.
+    set(zsh_dir ${CMAKE_INSTALL_DATAROOTDIR}/zsh/site-functions)
+    if(CMAKE_INSTALL_PREFIX STREQUAL "/usr" AND EXISTS /etc/debian_version)
+      set(zsh_dir ${CMAKE_INSTALL_DATAROOTDIR}/zsh/vendor-completions)
+    endif()
+    install(DIRECTORY ${manual}/man1/ DESTINATION ${CMAKE_INSTALL_MANDIR}/man1 COMPONENT hangscope)
+    install(FILES ${manual}/bash/hangscope DESTINATION ${CMAKE_INSTALL_DATAROOTDIR}/bash-completion/completions COMPONENT hangscope)
+    install(FILES ${manual}/zsh/_hangscope DESTINATION ${zsh_dir} COMPONENT hangscope)
+    install(FILES ${manual}/fish/hangscope.fish DESTINATION ${CMAKE_INSTALL_DATAROOTDIR}/fish/vendor_completions.d COMPONENT hangscope)
+  endif()
 endif()
 # The host library has a file of its own: who wants the executable only, perhaps without a compiler, does not
 # need what it is linked with.
-install(TARGETS hangscope_host EXPORT hangscopeHostTargets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
-install(EXPORT hangscopeHostTargets NAMESPACE hangscope:: DESTINATION ${package_dir})
-install(EXPORT hangscopeTargets NAMESPACE hangscope:: DESTINATION ${package_dir})
+install(TARGETS hangscope_host EXPORT hangscopeHostTargets
+        ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT libhangscope-dev)
+install(EXPORT hangscopeHostTargets NAMESPACE hangscope:: DESTINATION ${package_dir} COMPONENT libhangscope-dev)
+install(EXPORT hangscopeTargets NAMESPACE hangscope:: DESTINATION ${package_dir} COMPONENT libhangscope-dev)
 
 configure_package_config_file(${CMAKE_CURRENT_LIST_DIR}/hangscopeConfig.cmake.in
                               ${CMAKE_CURRENT_BINARY_DIR}/hangscopeConfig.cmake
@@ -35,7 +50,7 @@ write_basic_package_version_file(${CMAKE_CURRENT_BINARY_DIR}/hangscopeConfigVers
 install(FILES ${CMAKE_CURRENT_BINARY_DIR}/hangscopeConfig.cmake
               ${CMAKE_CURRENT_BINARY_DIR}/hangscopeConfigVersion.cmake
               ${CMAKE_CURRENT_LIST_DIR}/HangscopeSimulation.cmake
-        DESTINATION ${package_dir})
+        DESTINATION ${package_dir} COMPONENT libhangscope-dev)
 
 # The folders may be absolute; then they do not move.
 set(pc_prefix ${CMAKE_INSTALL_PREFIX})
@@ -52,10 +67,12 @@ foreach(kind IN ITEMS bin include)
   endif()
 endforeach()
 configure_file(${CMAKE_CURRENT_LIST_DIR}/hangscope.pc.in ${CMAKE_CURRENT_BINARY_DIR}/hangscope.pc @ONLY)
-install(FILES ${CMAKE_CURRENT_BINARY_DIR}/hangscope.pc DESTINATION ${pkgconfig_dir})
+install(FILES ${CMAKE_CURRENT_BINARY_DIR}/hangscope.pc DESTINATION ${pkgconfig_dir} COMPONENT libhangscope-dev)
 
-install(DIRECTORY include/hangscope DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.h" PATTERN "*.hpp")
-install(DIRECTORY docs DESTINATION ${doc_dir} FILES_MATCHING PATTERN "*.md")
-install(FILES gdb/hangscope.py DESTINATION ${CMAKE_INSTALL_DATADIR}/hangscope/gdb)
-install(PROGRAMS examples/ci/simulate DESTINATION ${doc_dir}/examples/ci)
-install(FILES README.md LICENSE DESTINATION ${doc_dir})
+install(DIRECTORY include/hangscope DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT libhangscope-dev
+        FILES_MATCHING PATTERN "*.h" PATTERN "*.hpp")
+install(FILES gdb/hangscope.py DESTINATION ${CMAKE_INSTALL_DATADIR}/hangscope/gdb COMPONENT hangscope)
+install(DIRECTORY docs DESTINATION ${doc_dir} COMPONENT hangscope-doc FILES_MATCHING PATTERN "*.md")
+install(PROGRAMS examples/ci/simulate DESTINATION ${doc_dir}/examples/ci COMPONENT hangscope-doc)
+install(FILES README.md DESTINATION ${doc_dir} COMPONENT hangscope-doc)
+install(FILES LICENSE DESTINATION ${doc_dir} COMPONENT license)

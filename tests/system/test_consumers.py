@@ -193,11 +193,15 @@ class Package(Consumer):
         for name in ("bin/hangscope", "include/hangscope/version.h", "share/pkgconfig/hangscope.pc",
                      "share/cmake/hangscope/hangscopeConfig.cmake", "share/doc/hangscope/LICENSE",
                      "share/doc/hangscope/README.md", "share/doc/hangscope/docs/cmake.md",
-                     "libexec/hangscope/hangscope_count.so"):
+                     "share/man/man1/hangscope.1.gz", "share/man/man1/hangscope-why.1.gz",
+                     "share/bash-completion/completions/hangscope", "share/zsh/site-functions/_hangscope",
+                     "share/fish/vendor_completions.d/hangscope.fish", "libexec/hangscope/hangscope_count.so"):
             self.assertIn(name, names)
         for name in names:
             self.assertRegex(name, r"^(bin/hangscope$|include/hangscope/|lib/.*libhangscope_host\.a$|libexec/hangscope/|"
-                                   r"share/hangscope/gdb/hangscope\.py$|share/(cmake|doc)/hangscope/|share/pkgconfig/)")
+                                   r"share/hangscope/gdb/hangscope\.py$|share/(cmake|doc)/hangscope/|share/pkgconfig/|"
+                                   r"share/man/man1/hangscope(-\w+)?\.1\.gz$|"
+                                   r"share/(bash-completion/completions|zsh/site-functions|fish/vendor_completions\.d)/_?hangscope)")
         for path in self.installed.rglob("share/**/*.[cp]*"):
             self.assertNotRegex(path.read_text(errors="replace"), re.escape(str(ROOT)) + "/(build|cmake|src|tests)/", path)
 
