@@ -74,5 +74,5 @@ install(DIRECTORY include/hangscope DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMP
 install(FILES gdb/hangscope.py DESTINATION ${CMAKE_INSTALL_DATADIR}/hangscope/gdb COMPONENT hangscope)
 install(DIRECTORY docs DESTINATION ${doc_dir} COMPONENT hangscope-doc FILES_MATCHING PATTERN "*.md")
 install(PROGRAMS examples/ci/simulate DESTINATION ${doc_dir}/examples/ci COMPONENT hangscope-doc)
-install(FILES README.md DESTINATION ${doc_dir} COMPONENT hangscope-doc)
+install(FILES README.md CHANGELOG.md DESTINATION ${doc_dir} COMPONENT hangscope-doc)
 install(FILES LICENSE DESTINATION ${doc_dir} COMPONENT license)

@@ -7,7 +7,7 @@ import re
 import shutil
 import subprocess
 
-from support import DATA, HANGSCOPE, Case, main
+from support import DATA, HANGSCOPE, ROOT, Case, main
 from terminal import TerminalCase
 
 COMMANDS = ("why", "run", "watch", "tee", "report", "ls", "snap", "cat", "show", "export", "set", "cost", "doctor", "help")
@@ -69,6 +69,10 @@ class Help(Case):
         for line in libraries:
             self.assertRegex(line, r"^  (on |off) \w+ +\S")
         self.assertEqual(self.hangscope("--version", "-x").status, 2)
+
+    def test_newest_entry_of_the_changelog_is_this_version(self):
+        newest = re.search(r"(?m)^## (\S+) \(\d{4}-\d\d-\d\d\)$", (ROOT / "CHANGELOG.md").read_text())[1]
+        self.assertEqual(f"hangscope {newest}\n", self.help("--version"))
 
     def test_without_a_word_is_an_error(self):
         done = self.hangscope()

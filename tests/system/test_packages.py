@@ -1,0 +1,192 @@
+"""What scripts/make-packages makes, in roots where nothing else of hangscope's is: minbase of Debian.
+
+It builds the packages, makes the roots and installs Debian's packages into them: superuser, network, minutes.
+"""
+import fcntl
+import os
+import pathlib
+import shutil
+import subprocess
+
+import debian_root
+from debian_root import Root
+from support import BUILD, CMAKE, ROOT, main
+from terminal import TerminalCase
+
+PACKAGES = ROOT / "build/packages"
+WORK = pathlib.Path(BUILD) / "packages"  # bare roots, made once
+NAMES = ("hangscope", "libhangscope-dev", "hangscope-doc")
+
+# A test of CTest's that waits for ever, and one that passes.
+PROJECT = """cmake_minimum_required(VERSION 3.20)
+project(shop CXX)
+enable_testing()
+find_package(Threads REQUIRED)
+find_package(hangscope REQUIRED COMPONENTS host)
+add_executable(till till.cc)
+target_link_libraries(till Threads::Threads hangscope::target)
+add_executable(host host.cc)
+target_link_libraries(host hangscope::host)
+add_test(NAME counts COMMAND till)
+add_test(NAME pays COMMAND till both)
+"""
+TILL = """#include <hangscope/version.h>
+#include <chrono>
+#include <mutex>
+#include <thread>
+std::mutex money, goods;
+void Swap(std::mutex& first, std::mutex& second) {
+  std::lock_guard one(first);
+  std::this_thread::sleep_for(std::chrono::milliseconds(300));
+  std::lock_guard two(second);
+}
+int main(int count, char**) {
+  if (count == 1) return 0;
+  std::thread customer([] { Swap(money, goods); });
+  Swap(goods, money);
+  customer.join();
+}
+"""
+HOST = """#include <hangscope/host/hangscope.hpp>
+#include <cstdio>
+int main() {
+  auto target = hangscope::host::Target::Open("nothing.scope");
+  std::puts(target.ok() ? "opened" : target.status().message().c_str());
+}
+"""
+def files(root):
+    """{path: kind} of what a package could leave behind; what Debian's own tools write down is left out."""
+    own = ("/var/cache/", "/var/log/", "/var/lib/apt/", "/var/lib/dpkg/", "/etc/ld.so.cache", "/usr/share/info/dir", "/work", "/tmp/", "/run/",
+           "/proc/", "/sys/", "/dev/")
+    found = {}
+    for folder, folders, names in os.walk(root):
+        inside = "/" + os.path.relpath(folder, root).removeprefix(".")
+        folders[:] = [name for name in folders if not f"{inside}/{name}/".replace("//", "/").startswith(own)]
+        for name in folders + names:
+            path = f"{inside}/{name}".replace("//", "/")
+            if not path.startswith(own):
+                found[path] = "folder" if name in folders else "file"
+    return found
+
+
+class Packages(TerminalCase):
+    NEEDS = ()  # commands, beside debootstrap's, with their packages
+
+    def setUp(self):
+        super().setUp()
+        try:
+            debian_root.must_be_possible(*self.NEEDS)
+        except debian_root.Cannot as reason:
+            self.skipTest(str(reason))
+
+    def make_packages(self, *kinds):
+        """Paths of what was made; one test at a time."""
+        WORK.mkdir(exist_ok=True)
+        launcher = {"CMAKE_CXX_COMPILER_LAUNCHER": "ccache"} if shutil.which("ccache") else {}
+        with open(WORK / "lock", "w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            done = subprocess.run([ROOT / "scripts/make-packages", *kinds], capture_output=True, text=True, env={**os.environ, **launcher})
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr[-3000:])
+        return [ROOT / line for line in done.stdout.splitlines()]
+
+    def bare_root(self):
+        """A root of this test's own with Debian's minbase in it."""
+        try:
+            with open(WORK / "root-lock", "w") as lock:
+                fcntl.flock(lock, fcntl.LOCK_EX)
+                base = debian_root.make(WORK / "minbase", WORK / "minbase-has")
+        except debian_root.Cannot as reason:
+            self.skipTest(str(reason))
+        root = self.folder / "root"
+        subprocess.run(["cp", "-a", "--reflink=auto", base, root], check=True)
+        return root
+
+    def run_in(self, root, script, timeout=300, expect=0, **environment):
+        status, said = Root(root).run(["sh", "-c", script], timeout, **environment)
+        self.assertEqual(status, expect, f"{script}\n{said[-4000:]}")
+        return said
+
+    def install(self, root, *packages):
+        self.run_in(root, "apt-get update -q && DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends " + " ".join(packages),
+                    900)
+
+
+class Debian(Packages):
+    NEEDS = (("lintian", "lintian"),)
+
+    def test_lintian_has_nothing_to_say(self):
+        done = subprocess.run(["lintian", "--allow-root", "--fail-on", "error,warning", "--show-overrides",
+                               *self.make_packages("deb")], capture_output=True, text=True)
+        said = [line for line in (done.stdout + done.stderr).splitlines() if not line.startswith(("O:", "N:"))]
+        self.assertEqual((done.returncode, said), (0, []), done.stdout)
+
+    def test_a_newcomer_installs_uses_and_removes_it(self):
+        made = self.make_packages("deb")
+        self.assertEqual(sorted(path.name.split("_")[0] for path in made), sorted(NAMES))
+        root = self.bare_root()
+        self.install(root, "man-db", "bash-completion", "zsh", "fish", "cmake", "g++", "make")
+        before = files(root)
+        (root / "debs").mkdir()
+        for path in made:
+            shutil.copy(path, root / "debs")
+        self.install(root, *(f"/debs/{path.name}" for path in made))
+        shutil.rmtree(root / "debs")
+
+        self.assertRegex(self.run_in(root, "hangscope --version"), r"^hangscope \d")
+        self.manual_pages_render(root)
+        self.shells_complete(root)
+        self.a_hanging_ctest_is_told(root)
+        self.documentation_is_there(root)
+
+        self.run_in(root, f"apt-get purge -y -q {' '.join(NAMES)} && apt-get autoremove --purge -y -q")
+        after = files(root)
+        self.assertEqual({path: after[path] for path in after.keys() - before.keys()}, {})
+        self.assertEqual(before.keys() - after.keys(), set())
+
+    def manual_pages_render(self, root):
+        page = self.run_in(root, "man -P cat hangscope-why", MANWIDTH="100")
+        self.assertIn("HANGSCOPE-WHY(1)", page)
+        self.assertIn("--debuginfod", page)
+        commands = self.commands(root)
+        self.assertIn("why", commands)
+        for command in commands:
+            self.run_in(root, f"man -w hangscope-{command}")
+        self.assertIn("hangscope (1)", self.run_in(root, "mandb -q; man -k hangscope"))
+
+    def commands(self, root):
+        said = self.run_in(root, "hangscope --help")
+        return [line.split()[0] for line in said.splitlines() if line.startswith("  ") and line[2:3].isalpha() and not line.startswith("  hangscope")]
+
+    def shells_complete(self, root):
+        """Tab, in a bash at a terminal; the others by their own means of asking."""
+        self.start("unshare", "--mount", "--pid", "--fork", "--kill-child", "sh", "-c",
+                   f'mount -t proc proc {root}/proc; exec chroot {root} env -i PATH={debian_root.PATH} HISTFILE= TERM=dumb PS1="shell> " bash --norc -i')
+        self.expect(b"shell> ")
+        self.press(b". /usr/share/bash-completion/bash_completion\n")
+        self.expect(b"shell> ", 2)
+        self.press(b"hangscope doc\t--he\t\n")
+        self.expect(b"usage: hangscope doctor")
+        self.expect(b"shell> ", 3)
+        self.press(b"exit\n")
+        self.wait_for_end()
+        self.assertIn("_hangscope", self.run_in(root, "zsh -fc 'autoload -U compinit; compinit -u -d /tmp/dump; echo $_comps[hangscope]'"))
+        self.assertIn("doctor", self.run_in(root, "fish -c 'complete -C \"hangscope doc\"'", HOME="/tmp"))
+
+    def a_hanging_ctest_is_told(self, root):
+        project = root / "shop"
+        project.mkdir()
+        for name, text in (("CMakeLists.txt", PROJECT), ("till.cc", TILL), ("host.cc", HOST)):
+            (project / name).write_text(text)
+        self.run_in(root, "cd /shop && cmake -B build -DCMAKE_BUILD_TYPE=Debug && cmake --build build")
+        said = self.run_in(root, "cd /shop/build && hangscope run --stall 3 --on-hang kill --prefix /shop/trace -- ctest", 120, expect=124)
+        self.assertRegex(said, r"HANG after .*deadlock", said)
+        self.assertIn("till.cc", said)
+        shutil.rmtree(project)
+
+    def documentation_is_there(self, root):
+        for path in ("docs/install.md", "README.md", "changelog.gz", "copyright"):
+            self.assertTrue((root / "usr/share/doc/hangscope" / path).exists(), path)
+
+
+if __name__ == "__main__":
+    main()
