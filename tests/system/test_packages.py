@@ -1,4 +1,4 @@
-"""What scripts/make-packages makes, in roots where nothing else of hangscope's is: minbase of Debian.
+"""What scripts/make-packages makes, in roots where nothing else of hangscope's is: minbase of Debian, and one without glibc.
 
 It builds the packages, makes the roots and installs Debian's packages into them: superuser, network, minutes.
 """
@@ -54,6 +54,42 @@ int main() {
   std::puts(target.ok() ? "opened" : target.status().message().c_str());
 }
 """
+# The same in C, for a machine without the C++ library.
+DEADLOCK = """#include <pthread.h>
+#include <unistd.h>
+static pthread_mutex_t money, goods;
+static void swap(pthread_mutex_t* first, pthread_mutex_t* second) {
+  pthread_mutex_lock(first);
+  usleep(300000);
+  pthread_mutex_lock(second);
+}
+static void* customer(void* nothing) {
+  swap(&money, &goods);
+  return nothing;
+}
+int main(void) {
+  pthread_t thread;
+  pthread_mutexattr_t checked;
+  pthread_mutexattr_init(&checked);
+  pthread_mutexattr_settype(&checked, PTHREAD_MUTEX_ERRORCHECK);
+  pthread_mutex_init(&money, &checked);
+  pthread_mutex_init(&goods, &checked);
+  pthread_create(&thread, 0, customer, 0);
+  swap(&goods, &money);
+  return 0;
+}
+"""
+WHY = """/hang & pid=$!
+for i in 1 2 3 4 5 6 7 8 9 10; do
+  {hangscope} why "$pid" >/tmp/why 2>&1; status=$?
+  [ $status = 1 ] && break
+  sleep 1
+done
+cat /tmp/why
+kill $pid
+exit $status"""
+
+
 def files(root):
     """{path: kind} of what a package could leave behind; what Debian's own tools write down is left out."""
     own = ("/var/cache/", "/var/log/", "/var/lib/apt/", "/var/lib/dpkg/", "/etc/ld.so.cache", "/usr/share/info/dir", "/work", "/tmp/", "/run/",
@@ -186,6 +222,79 @@ class Debian(Packages):
     def documentation_is_there(self, root):
         for path in ("docs/install.md", "README.md", "changelog.gz", "copyright"):
             self.assertTrue((root / "usr/share/doc/hangscope" / path).exists(), path)
+
+
+class Static(Packages):
+    NEEDS = (("musl-gcc", "musl-tools"), ("busybox", "busybox-static"))
+
+    def unpacked(self, root):
+        archive, = self.make_packages("static")
+        subprocess.run(["tar", "-xzf", archive, "-C", root], check=True)
+        return "/" + archive.name.removesuffix(".tar.gz")
+
+    def compile(self, compiler, root):
+        source = self.folder / "hang.c"
+        source.write_text(DEADLOCK)
+        subprocess.run([compiler, "-g", "-O0", "-pthread", "-o", root / "hang", source], check=True)
+
+    def deadlock_is_told(self, root, place):
+        said = self.run_in(root, WHY.format(hangscope=f"{place}/bin/hangscope"), 120, expect=1)
+        self.assertRegex(said, r"HANG: deadlock, 2 of 2 threads wait for each other \(certain\)\n(?s:.*)mutex goods, held by")
+        return said
+
+    def test_archive_has_an_executable_without_libraries_and_their_licences(self):
+        place = self.folder / self.unpacked(self.folder)[1:]
+        self.assertNotIn("NEEDED", subprocess.run(["readelf", "-d", place / "bin/hangscope"], capture_output=True, text=True, check=True).stdout)
+        self.assertNotIn("INTERP", subprocess.run(["readelf", "-l", place / "bin/hangscope"], capture_output=True, text=True, check=True).stdout)
+        names = {str(path.relative_to(place)) for path in place.rglob("*")}
+        self.assertLessEqual({"share/man/man1/hangscope-why.1.gz", "share/bash-completion/completions/hangscope", "share/doc/hangscope/LICENSE",
+                              "share/doc/hangscope/licenses/libc6-dev", "libexec/hangscope/hangscope_count.so"}, names)
+
+    def test_tells_a_deadlock_in_minbase(self):
+        root = self.bare_root()
+        place = self.unpacked(root)
+        self.compile("gcc", root)
+        before = files(root)
+        self.assertIn("hang.c:", self.deadlock_is_told(root, place))
+        self.assertEqual(files(root), before)
+
+    def test_tells_a_deadlock_where_there_is_no_glibc(self):
+        root = self.folder / "root"
+        for name in ("bin", "lib", "proc", "sys", "dev", "tmp", "run"):
+            (root / name).mkdir(parents=True)
+        shutil.copy(shutil.which("busybox"), root / "bin")
+        subprocess.run([root / "bin/busybox", "--install", "-s", root / "bin"], check=True)
+        for link in (root / "bin").iterdir():
+            if link.is_symlink():
+                link.unlink()
+                link.symlink_to("busybox")
+        loader = pathlib.Path(f"/lib/ld-musl-{os.uname().machine}.so.1")
+        shutil.copy(loader, root / "lib" / loader.name)
+        self.compile("musl-gcc", root)
+        self.assertIn("musl", self.run_in(root, f"/lib/{loader.name} 2>&1; true"))
+        self.deadlock_is_told(root, self.unpacked(root))  # musl's libc has nothing by which its stacks could be followed
+
+
+class Uninstall(Packages):
+    def test_leaves_nothing_and_what_others_put_there(self):
+        self.make_packages("static")
+        prefix = self.folder / "usr"
+        (prefix / "bin").mkdir(parents=True)  # was there, and empty
+        (prefix / "share/man/man1").mkdir(parents=True)
+        (prefix / "share/man/man1/other.1").write_text("")
+        before = files(prefix)
+        build = PACKAGES / "static"
+        subprocess.run([CMAKE, "--build", build], check=True, capture_output=True)
+        subprocess.run([CMAKE, "--install", build, "--prefix", prefix], check=True, capture_output=True)
+        installed = files(prefix)
+        self.assertIn("/share/man/man1/hangscope-why.1.gz", installed)
+        self.assertIn("/share/doc/hangscope/docs/install.md", installed)
+        done = subprocess.run([CMAKE, "--build", build, "--target", "uninstall"], capture_output=True, text=True)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        self.assertEqual(files(prefix), before)
+        again = subprocess.run([CMAKE, "--build", build, "--target", "uninstall"], capture_output=True, text=True)
+        self.assertNotEqual(again.returncode, 0)
+        self.assertIn("nothing to remove", again.stdout + again.stderr)
 
 
 if __name__ == "__main__":
