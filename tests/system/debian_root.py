@@ -42,6 +42,7 @@ def make(root, mark, packages=(), arch=None):
     `arch`: of another machine; then all is unpacked, nothing configured."""
     told = " ".join([arch or "own", *packages])
     if root.exists() and mark.exists() and mark.read_text() == told:
+        make_links_relative(root)
         return root
     uri = mirror()
     mark.unlink(missing_ok=True)
@@ -52,6 +53,7 @@ def make(root, mark, packages=(), arch=None):
         raise Cannot(f"debootstrap: {(done.stdout + done.stderr).strip()[-300:]}")
     if arch:
         unpack(root)
+        make_links_relative(root)
     mark.write_text(told)
     return root
 
@@ -66,6 +68,15 @@ def unpack(root):
         if (root / name).is_symlink():  # debootstrap's, where it may not mount
             (root / name).unlink()
         (root / name).mkdir(exist_ok=True)
+
+
+def make_links_relative(root):
+    """Seen from outside, /lib/libtinfo.so.6 is this machine's: a linker that does not find it takes a static library."""
+    for link in root.glob("usr/lib/*-linux-gnu/*.so"):
+        if link.is_symlink() and os.readlink(link).startswith("/"):
+            target = os.path.relpath(root / os.readlink(link)[1:], link.parent)
+            link.unlink()
+            link.symlink_to(target)
 
 
 class Root:

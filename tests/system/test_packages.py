@@ -224,6 +224,35 @@ class Debian(Packages):
             self.assertTrue((root / "usr/share/doc/hangscope" / path).exists(), path)
 
 
+class Arm64(Packages):
+    NEEDS = (("qemu-aarch64-static", "qemu-user-static"), ("aarch64-linux-gnu-g++", "g++-aarch64-linux-gnu"))
+
+    def test_packages_are_of_arm64_and_the_command_starts(self):
+        """Not installed: an emulator would take a quarter of an hour for that."""
+        done = subprocess.run([ROOT / "tests/arm64/run", "--only-root", pathlib.Path(BUILD) / "arm64"], capture_output=True, text=True)
+        if done.returncode == 77:
+            self.skipTest(done.stdout)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        os.environ["HANGSCOPE_ARM64_ROOT"] = done.stdout.strip()
+        made = {path.name.split("_")[0]: path for path in self.make_packages("arm64")}
+        self.assertEqual(sorted(made), ["hangscope", "libhangscope-dev"])
+        for path in made.values():
+            self.assertEqual(subprocess.run(["dpkg-deb", "-f", path, "Architecture"], capture_output=True, text=True).stdout, "arm64\n")
+        if shutil.which("lintian"):
+            self.assertEqual(subprocess.run(["lintian", "--allow-root", *made.values()], capture_output=True, text=True).stdout, "")
+        depends = subprocess.run(["dpkg-deb", "-f", made["hangscope"], "Depends"], capture_output=True, text=True).stdout
+        for package in ("libc6 (>= ", "libdw1 (>= ", "libfmt9 (>= ", "libstdc++6", "libtinfo6 (>= "):
+            self.assertIn(package, depends)
+        self.assertNotIn("libipt", depends)  # there is none
+        subprocess.run(["dpkg-deb", "-x", made["hangscope"], self.folder], check=True)
+        said = subprocess.run(["qemu-aarch64-static", "-L", os.environ["HANGSCOPE_ARM64_ROOT"], self.folder / "usr/bin/hangscope", "--version", "-v"],
+                              capture_output=True, text=True)
+        self.assertEqual(said.returncode, 0, said.stderr)
+        self.assertIn("off libipt", said.stdout)
+        self.assertIn("off capstone", said.stdout)
+        self.assertTrue((self.folder / "usr/share/man/man1/hangscope-why.1.gz").exists())
+
+
 class Static(Packages):
     NEEDS = (("musl-gcc", "musl-tools"), ("busybox", "busybox-static"))
 
