@@ -7,13 +7,16 @@
 #include <map>
 
 #include "base/comma_list.h"
+#include "base/file_system.h"
 #include "base/numbers.h"
 #include "commands.h"
 #include "cpu_options.h"
 #include "help/all_helps.h"
+#include "option_environment.h"
 #include "process/linux_inspector.h"
 #include "recorder_options.h"
 #include "run/run_session.h"
+#include "verdict/junit.h"
 
 namespace hangscope::cli {
 namespace {
@@ -131,19 +134,38 @@ Status ParseOnExit(const std::string& text, ObserverOptions* options) {
   return {};
 }
 
-int FailRun(const Status& status) {
-  PrintError(status.message());
-  return kRunFailed;
+RunOutcome FailRun(const Status& status) { return {kRunFailed, status}; }
+
+// The value of an option, also where the other options are wrong; empty: none.
+std::string ValueOf(std::string_view option, const std::vector<std::string>& words) {
+  std::string value = OptionOfEnvironment(option).value_or("");
+  const std::string with_value = fmt::format("{}=", option);
+  for (size_t at = 0; at < words.size(); ++at) {
+    if (words[at] == option && at + 1 < words.size()) value = words[at + 1];
+    if (words[at].starts_with(with_value)) value = words[at].substr(with_value.size());
+  }
+  return value;
 }
 
-}  // namespace
+// Of a run that did not begin. Without it a CI system would show no test at all, as if all were
+// well.
+void WriteJunitOfNoRun(const std::vector<std::string>& options,
+                       const std::vector<std::string>& program, int status,
+                       const std::string& why) {
+  const std::string path = ValueOf("--junit", options);
+  if (path.empty()) return;
+  JunitCase result;
+  result.name = ValueOf("--junit-name", options);
+  if (result.name.empty())
+    result.name = program.empty() ? "hangscope run" : fmt::to_string(fmt::join(program, " "));
+  const bool no_program = status == kRunNotFound || status == kRunCannotExecute;
+  result.error = (no_program ? "not started: " : "hangscope failed: ") + ErrorText(why);
+  const Status written = WriteWholeFile(PosixFileSystem(), path, JunitXml(result));
+  if (!written.ok()) PrintError("--junit: " + written.message());
+}
 
-int RunCommand(const std::vector<std::string>& words, const StartSignals& signals) {
-  OptionParser parser(RunHelp());
-  // What follows is the program's alone.
-  const auto mine_end = words.begin() + static_cast<ptrdiff_t>(parser.WordsBeforeProgram(words));
-  const std::vector<std::string> mine(words.begin(), mine_end);
-  const auto program = mine_end != words.end() && *mine_end == "--" ? mine_end + 1 : mine_end;
+RunOutcome Run(OptionParser& parser, const std::vector<std::string>& mine,
+               const std::vector<std::string>& program, const StartSignals& signals) {
   RecorderWords recorder_words;
   recorder_words.compress = "auto";
   recorder_words.AddTo(&parser);
@@ -172,13 +194,14 @@ int RunCommand(const std::vector<std::string>& words, const StartSignals& signal
   parser.Flag("--closed", &closed);
   parser.Option("--on-exit", &on_exit);
   parser.Option("--junit", &options.junit_path);
+  parser.Option("--junit-name", &options.junit_name);
   parser.Flag("--no-passthrough", &no_passthrough);
   parser.Flag("--pty", &pty);
   parser.Flag("--line-buffered", &line_buffered);
-  if (const auto exit = parser.Parse(mine, kRunFailed)) return *exit;
-  if (program == words.end())
+  if (const auto exit = parser.Parse(mine, kRunFailed)) return {*exit, {}};
+  if (program.empty())
     return FailRun(Status::Usage("no program to run; for example hangscope run make test"));
-  options.observer.command.assign(program, words.end());
+  options.observer.command = program;
   auto streams = ResolveStreams(capture, pty);
   if (!streams.ok()) return FailRun(streams.status());
   options.streams = std::move(*streams);
@@ -239,9 +262,24 @@ int RunCommand(const std::vector<std::string>& words, const StartSignals& signal
   options.ring_prefix = recorder_words.prefix;
   options.keep_rings = recorder_words.keep_rings;
   if (*place) options.place = (*place)->folder;
-  const RunOutcome outcome = RunProgram(recorder.environment, options);
+  RunOutcome outcome = RunProgram(recorder.environment, options);
   if (*place) LeavePlace(PosixFileSystem(), **place, outcome.keep_rings);
+  return outcome;
+}
+
+}  // namespace
+
+int RunCommand(const std::vector<std::string>& words, const StartSignals& signals) {
+  OptionParser parser(RunHelp());
+  // What follows is the program's alone.
+  const auto mine_end = words.begin() + static_cast<ptrdiff_t>(parser.WordsBeforeProgram(words));
+  const std::vector<std::string> mine(words.begin(), mine_end);
+  const auto program_begin = mine_end != words.end() && *mine_end == "--" ? mine_end + 1 : mine_end;
+  const std::vector<std::string> program(program_begin, words.end());
+  const RunOutcome outcome = Run(parser, mine, program, signals);
   if (!outcome.status.ok()) PrintError(outcome.status.message());
+  const std::string why = outcome.status.ok() ? parser.error() : outcome.status.message();
+  if (!why.empty()) WriteJunitOfNoRun(mine, program, outcome.exit_status, why);
   if (outcome.terminal_signal != 0) EndBySignal(outcome.terminal_signal);
   return outcome.exit_status;
 }

@@ -102,8 +102,10 @@ std::string WhereFrom(const std::string& message) {
 
 }  // namespace
 
+std::string ErrorText(const std::string& message) { return message + WhereFrom(message); }
+
 void PrintError(const std::string& message) {
-  WriteAll(STDERR_FILENO, "hangscope: error: " + message + WhereFrom(message) + "\n");
+  WriteAll(STDERR_FILENO, "hangscope: error: " + ErrorText(message) + "\n");
 }
 
 void PrintNote(const std::string& message) {
@@ -220,8 +222,9 @@ Status OptionParser::TakeFromEnvironment() {
 
 std::optional<int> OptionParser::Parse(const std::vector<std::string>& words, int error_status) {
   const auto refuse = [&](const std::string& why) {
-    PrintError(fmt::format("{} hangscope {} --help",
-                           why.ends_with('?') ? why + " See" : why + "; see", help_.name));
+    error_ = fmt::format("{} hangscope {} --help",
+                         why.ends_with('?') ? why + " See" : why + "; see", help_.name);
+    PrintError(error_);
     return error_status;
   };
   for (const OptionGroup& group : help_.groups) {

@@ -31,7 +31,9 @@ bool WriteOut(std::string_view text);
 // The status to exit with: `status`, unless standard output could not be written (a full disk);
 // that is said then. Where nobody listened any more, nothing is.
 int ConcludeOutput(int status);
-// Prints "hangscope: error: MESSAGE" on stderr.
+// MESSAGE, and which variable set the option that it begins with, if one did.
+std::string ErrorText(const std::string& message);
+// Prints "hangscope: error: " and that text on stderr.
 void PrintError(const std::string& message);
 // The same without "error".
 void PrintNote(const std::string& message);
@@ -78,6 +80,8 @@ class OptionParser {
   // or after an error, which is one sentence with the nearest option there is. Options that the
   // words have not are taken from the environment (option_environment.h).
   std::optional<int> Parse(const std::vector<std::string>& words, int error_status = kExitUsage);
+  // After Parse: the error that it printed; empty: none.
+  const std::string& error() const { return error_; }
   // After Parse: the option `name`, one of those above, was among the words.
   bool IsGiven(const std::string& name) const;
 
@@ -90,6 +94,7 @@ class OptionParser {
 
   const CommandHelp help_;
   std::vector<std::string> in_code_;  // the names by which options were asked for
+  std::string error_;
   std::unique_ptr<Library> library_;
 };
 

@@ -116,7 +116,8 @@ OptionGroup Snapshots() {
 
 OptionGroup Reporting() {
   return {"reporting",
-          {{{"--heartbeat"}, "T", "a sign of life on stderr every T seconds, 0: none [5]", {}},
+          {{{"--junit-name"}, "NAME", "of the test case of --junit [PROGRAM ARGUMENT...]", {}},
+           {{"--heartbeat"}, "T", "a sign of life on stderr every T seconds, 0: none [5]", {}},
            {{"--json"}, "", "JSON Lines instead of text (json.md)", {}},
            {{"--log"}, "FILE", "to FILE instead of stderr", OfKind(Kind::kFile)}},
           false};

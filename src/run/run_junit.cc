@@ -45,8 +45,9 @@ std::string EndOfStream(FileSystem& files, const Recording& recording, const Ver
 Status WriteRunJunit(FileSystem& files, const RunOptions& options, const RunEnd& end,
                      const Observer& observer, const Recording& recording) {
   JunitCase result;
-  for (const std::string& word : options.observer.command)
-    result.name += (result.name.empty() ? "" : " ") + word;
+  result.name = options.junit_name.empty()
+                    ? fmt::to_string(fmt::join(options.observer.command, " "))
+                    : options.junit_name;
   result.elapsed = end.verdict.time - observer.start();
   result.report = VerdictText(end.verdict, observer.start(), observer.last_snapshot()) +
                   StacksText(end.verdict);

@@ -32,6 +32,7 @@ struct RunOptions {
   HangAction on_hang;
   TimeNs timeout = 0;        // after that the program is ended; 0: never
   std::string junit_path;    // empty: none
+  std::string junit_name;    // of the test case; empty: the command
   bool record_cpus = false;  // what the kernel does with the program goes into snapshots, too
   CpuRecorderOptions cpus;
   InheritedSignals signals;

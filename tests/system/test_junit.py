@@ -1,4 +1,5 @@
 """hangscope run --junit: what a CI system shows of a run that failed."""
+import os
 import re
 import textwrap
 import xml.etree.ElementTree
@@ -90,6 +91,51 @@ class Junit(Case):
     def test_success_is_short(self):
         case = self.outcome("print('fine')", expect=0)
         self.assertEqual(list(case), [])
+
+    def refused(self, *words, expect, **environment):
+        """The error of a run that cannot begin, and what was printed."""
+        path = self.folder / "j.xml"
+        path.unlink(missing_ok=True)
+        os.environ.update(environment)
+        done = self.hangscope("run", *words)
+        for name in environment:
+            del os.environ[name]
+        self.assertEqual(done.status, expect, done.err)
+        suite = xml.etree.ElementTree.parse(path).getroot()
+        self.assertEqual((suite.attrib["tests"], suite.attrib["errors"]), ("1", "1"))
+        case = suite.find("testcase")
+        return case.attrib["name"], case.find("error").attrib["message"], done.err.decode()
+
+    def test_run_that_cannot_begin_is_an_error_with_the_reason(self):
+        file = ("--junit", self.folder / "j.xml")
+        prefix = ("--prefix", self.prefix)
+        name, message, said = self.refused(*file, *prefix, "--", "no-such-program", "<a>", expect=127)
+        self.assertEqual(name, "no-such-program <a>")
+        self.assertEqual((message, "hangscope: error: " + message[len("not started: "):] + "\n"),
+                         ("not started: cannot start 'no-such-program': No such file or directory", said))
+        self.assertRegex(self.refused(*file, *prefix, "--", "/dev/null", expect=126)[1], "^not started: .*'/dev/null'")
+        for words, reason in (((*file, "--stall", "soon", "--", "true"), "--stall 'soon': not a time"),
+                              ((*file, "--stal=1", "--", "true"), "unknown option '--stal', did you mean '--stall'?"),
+                              (("--stall", "1", "--stall", "2", f"--junit={file[1]}", "--", "true"), "--stall"),
+                              ((*file, *prefix, "--elf", "/nowhere", "--", "true"), "cannot open '/nowhere'"),
+                              (file, "no program to run")):
+            with self.subTest(reason):
+                name, message, said = self.refused(*words, expect=125)
+                self.assertEqual(message[:18], "hangscope failed: ")
+                self.assertIn(reason, message)
+                self.assertEqual(said, f"hangscope: error: {message[18:]}\n")
+                self.assertEqual(name, "hangscope run" if words == file else "true")
+
+    def test_name_of_the_case(self):
+        case = self.outcome("print('fine')", "--junit-name", "boot & <run>", expect=0)
+        self.assertEqual(case.attrib["name"], "boot & <run>")
+        name, _, _ = self.refused("--junit", self.folder / "j.xml", "--junit-name", "boot", "--stall", "soon", "true", expect=125)
+        self.assertEqual(name, "boot")
+
+    def test_reason_names_the_variable_that_is_wrong(self):
+        _, message, said = self.refused("true", expect=125, HANGSCOPE_OPT_JUNIT=str(self.folder / "j.xml"), HANGSCOPE_OPT_STALL="soon")
+        self.assertIn("(HANGSCOPE_OPT_STALL sets it)", message)
+        self.assertEqual(said, f"hangscope: error: {message[18:]}\n")
 
 
 if __name__ == "__main__":
