@@ -238,8 +238,10 @@ std::optional<int> OptionParser::Parse(const std::vector<std::string>& words, in
   try {
     library_->app.parse(reversed);
   } catch (const CLI::ArgumentMismatch& error) {
-    const std::string text = error.what();  // "--stall: 1 required TEXT missing"
-    return refuse(text.substr(0, text.find(':')) + " wants a value");
+    // "--stall: 1 required TEXT missing", "--stall: At Most 1 required but received 2"
+    const std::string text = error.what();
+    return refuse(text.substr(0, text.find(':')) +
+                  (text.ends_with(" missing") ? " wants a value" : " is given more than once"));
   } catch (const CLI::ParseError& error) {
     std::string message = error.what();
     std::replace(message.begin(), message.end(), '\n', ' ');

@@ -116,7 +116,7 @@ class Junit(Case):
         self.assertRegex(self.refused(*file, *prefix, "--", "/dev/null", expect=126)[1], "^not started: .*'/dev/null'")
         for words, reason in (((*file, "--stall", "soon", "--", "true"), "--stall 'soon': not a time"),
                               ((*file, "--stal=1", "--", "true"), "unknown option '--stal', did you mean '--stall'?"),
-                              (("--stall", "1", "--stall", "2", f"--junit={file[1]}", "--", "true"), "--stall"),
+                              (("--stall", "1", "--stall", "2", f"--junit={file[1]}", "--", "true"), "--stall is given more than once"),
                               ((*file, *prefix, "--elf", "/nowhere", "--", "true"), "cannot open '/nowhere'"),
                               (file, "no program to run")):
             with self.subTest(reason):
