@@ -14,8 +14,10 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <charconv>
 #include <cstring>
 #include <map>
+#include <optional>
 #include <set>
 #include <sstream>
 #include <utility>
@@ -523,9 +525,49 @@ bool PlaceStream(const CapturedStream& stream, int write_end, TerminalUse termin
   return true;
 }
 
+// What a service manager tells the process that it started, by its number: sd_watchdog_enabled(3),
+// sd_listen_fds(3). The child takes our place.
+class ServiceEnvironment {
+ public:
+  ServiceEnvironment() {
+    const std::string mine = fmt::to_string(getpid());
+    for (char** entry = environ; *entry != nullptr; ++entry) {
+      variables_.push_back(*entry);
+      for (OfProcess& of : of_process_) {
+        if (of.name + mine == *entry) of.place = variables_.size() - 1;
+      }
+    }
+    variables_.push_back(nullptr);
+    for (OfProcess& of : of_process_) {
+      if (of.place) of.name.copy(of.text.data(), of.name.size());
+    }
+  }
+
+  // In the child: only async-signal-safe calls.
+  char** Name(pid_t pid) {
+    for (OfProcess& of : of_process_) {
+      if (!of.place) continue;
+      char* const end =
+          std::to_chars(&of.text[of.name.size()], of.text.data() + of.text.size() - 1, pid).ptr;
+      *end = '\0';
+      variables_[*of.place] = of.text.data();
+    }
+    return variables_.data();
+  }
+
+ private:
+  struct OfProcess {
+    std::string name;
+    std::optional<size_t> place = {};  // among the variables; nothing: it is not there, or not ours
+    std::array<char, 40> text = {};
+  };
+  std::array<OfProcess, 2> of_process_ = {{{"WATCHDOG_PID="}, {"LISTEN_PID="}}};
+  std::vector<char*> variables_;
+};
+
 // In the child, between fork and exec: only async-signal-safe calls.
-[[noreturn]] void Become(const ChildOptions& options, char** arguments, Pipes& pipes,
-                         TerminalUse terminal_use) {
+[[noreturn]] void Become(const ChildOptions& options, char** arguments,
+                         ServiceEnvironment& environment, Pipes& pipes, TerminalUse terminal_use) {
   if (terminal_use == TerminalUse::kRelayed) {
     setsid();  // or it could not have a terminal of its own
   } else if (terminal_use != TerminalUse::kShared) {
@@ -539,7 +581,7 @@ bool PlaceStream(const CapturedStream& stream, int write_end, TerminalUse termin
     placed = PlaceStream(options.streams[i], pipes.streams[i].write_end, terminal_use);
   }
   options.signals.Restore();
-  if (placed) execvp(arguments[0], arguments);
+  if (placed) execvpe(arguments[0], arguments, environment.Name(getpid()));
   const int error = errno;
   (void)!write(failure, &error, sizeof error);
   _exit(127);
@@ -628,6 +670,7 @@ Result<std::unique_ptr<ChildProcess>> StartChild(const ChildOptions& options) {
   const sigset_t stops = TerminalStops();
   pthread_sigmask(SIG_BLOCK, terminal_use == TerminalUse::kShared ? &stops : nullptr, &mask_before);
 
+  ServiceEnvironment environment;
   const pid_t pid = fork();
   if (pid < 0) {
     const int error = errno;
@@ -635,7 +678,7 @@ Result<std::unique_ptr<ChildProcess>> StartChild(const ChildOptions& options) {
     pipes.Close();
     return Status::FromErrno(error, "start", options.command[0]);
   }
-  if (pid == 0) Become(options, arguments.data(), pipes, terminal_use);
+  if (pid == 0) Become(options, arguments.data(), environment, pipes, terminal_use);
 
   if (terminal_use == TerminalUse::kNone) setpgid(pid, pid);  // whoever is first
   pipes.CloseWriteEnds();
