@@ -124,13 +124,16 @@ Status ParseTimes(const std::string& timeout, const std::string& expect_output,
 }
 
 Status ParseOnExit(const std::string& text, ObserverOptions* options) {
-  if (text != "snapshot" && text != "always" && text != "none") {
+  if (text != "snapshot" && text != "always" && text != "none" && text != "unless-stopped") {
     return Status::Usage(
-        fmt::format("--on-exit '{}': snapshot, always or none; for example --on-exit none", text));
+        fmt::format("--on-exit '{}': snapshot, unless-stopped, always or none; for example "
+                    "--on-exit none",
+                    text));
   }
-  options->on_exit = text == "always" ? OnExit::kAlways
-                     : text == "none" ? OnExit::kNone
-                                      : OnExit::kFailure;
+  options->on_exit = text == "always"           ? OnExit::kAlways
+                     : text == "none"           ? OnExit::kNone
+                     : text == "unless-stopped" ? OnExit::kUnlessStopped
+                                                : OnExit::kFailure;
   return {};
 }
 

@@ -97,21 +97,23 @@ OptionGroup OfKernel() {
 }
 
 OptionGroup Snapshots() {
-  return {"snapshots",
-          {{{"--trigger"}, "RE", "take one for a line that matches RE (RE2); repeatable", {}},
-           {{"--trigger-rate"},
-            "P%[/T]",
-            "take one when less than P % of the usual rate comes, over T [5] seconds",
-            {}},
-           {{"--trigger-silence"}, "T", "take one when nothing comes for T", {}},
-           {{"--trigger-quiet"}, "T", "each trigger rests so long after it fired [1]", {}},
-           {{"--on-exit"},
-            "WHAT",
-            "snapshot: if PROGRAM dies or its status is not 0; always; none [snapshot]",
-            OneOf({"snapshot", "always", "none"})},
-           {{"--post"}, "T|S", "record on for a time (2s) or a size (16M) before taking one", {}},
-           {{"--max-snapshots"}, "M", "how many are kept: the first and the newest [2]", {}}},
-          false};
+  return {
+      "snapshots",
+      {{{"--trigger"}, "RE", "take one for a line that matches RE (RE2); repeatable", {}},
+       {{"--trigger-rate"},
+        "P%[/T]",
+        "take one when less than P % of the usual rate comes, over T [5] seconds",
+        {}},
+       {{"--trigger-silence"}, "T", "take one when nothing comes for T", {}},
+       {{"--trigger-quiet"}, "T", "each trigger rests so long after it fired [1]", {}},
+       {{"--on-exit"},
+        "WHAT",
+        "snapshot: if PROGRAM dies or its status is not 0; unless-stopped: not if it was sent a "
+        "signal to end; always; none [snapshot]",
+        OneOf({"snapshot", "unless-stopped", "always", "none"})},
+       {{"--post"}, "T|S", "record on for a time (2s) or a size (16M) before taking one", {}},
+       {{"--max-snapshots"}, "M", "how many are kept: the first and the newest [2]", {}}},
+      false};
 }
 
 OptionGroup Reporting() {

@@ -35,7 +35,8 @@ enum class HistoryOf {
 // Which ends of the program a snapshot is taken of.
 enum class OnExit {
   kNone,
-  kFailure,  // it died, or returned another status than 0
+  kFailure,        // it died, or returned another status than 0
+  kUnlessStopped,  // likewise, but not if hangscope had passed SIGTERM, SIGINT or SIGQUIT on
   kAlways,
 };
 

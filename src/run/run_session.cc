@@ -174,7 +174,8 @@ class Runner {
     exit_ = child_->Poll();
     if (!exit_) return false;
     ended_at_ = clock_.Monotonic();
-    if (!ended_by_hang_ && !timed_out_) observer_->OnExit(*exit_);
+    const bool is_as_wanted = told_to_end_ && options_.observer.on_exit == OnExit::kUnlessStopped;
+    if (!ended_by_hang_ && !timed_out_ && !is_as_wanted) observer_->OnExit(*exit_);
     return true;
   }
 
@@ -223,6 +224,7 @@ class Runner {
     passed_on_.insert(number);
     if (exit_ && (asked_to_end_ || exit_->signal == number)) recording_.Stop();
     asked_to_end_ = true;
+    if (number != SIGHUP) told_to_end_ = true;
   }
 
   std::string WhoIsWaitedFor(const std::vector<std::string>& holders) const {
@@ -364,6 +366,7 @@ class Runner {
   std::set<int> passed_on_;
   TimeNs kill_at_ = 0;
   bool asked_to_end_ = false;  // by a signal that was passed on
+  bool told_to_end_ = false;   // by another than SIGHUP, which means to many: read your settings
   bool ended_by_hang_ = false;
   bool timed_out_ = false;
   bool is_time_over_ = false;

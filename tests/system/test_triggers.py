@@ -216,6 +216,27 @@ class Exit(Triggered):
     def test_none_takes_none(self):
         self.assertEqual(self.run_program(["false"], "--on-exit", "none").of_type("snapshot"), [])
 
+    def ended_by(self, *signals, code="import time; print('ready', flush=True); time.sleep(60)"):
+        """The snapshots of a service that hangscope sends these on to."""
+        process = self.recorder("run", "--on-exit", "unless-stopped", "--", *python("import signal\n" + code))
+        self.assertEqual(process.stdout.readline(), b"ready\n")
+        for number in signals:
+            process.send_signal(number)
+            time.sleep(0.2)
+        return [m["trigger"] for m in self.wait(process).of_type("snapshot")]
+
+    def test_unless_stopped_takes_none_of_what_was_told_to_end(self):
+        ends_with_3 = "signal.signal(signal.SIGTERM, lambda *_: exit(3)); print('ready', flush=True); signal.pause()"
+        self.assertEqual(self.ended_by(signal.SIGTERM), [])
+        self.assertEqual(self.ended_by(signal.SIGTERM, code=ends_with_3), [])
+        self.assertEqual(self.ended_by(signal.SIGINT), [])
+
+    def test_unless_stopped_takes_one_of_what_ended_by_itself(self):
+        self.assertEqual(self.ended_by(code="print('ready', flush=True); exit(3)"), ["exit"])
+        # Read your settings, and a defect in that.
+        reloads = "signal.signal(signal.SIGHUP, lambda *_: exit(3)); print('ready', flush=True); signal.pause()"
+        self.assertEqual(self.ended_by(signal.SIGHUP, code=reloads), ["exit"])
+
     def test_a_hang_that_was_killed_has_its_snapshot_already(self):
         outcome = self.run_program(python(ASLEEP), "--stall", 1, "--on-hang", "kill")
         self.assertEqual([m["trigger"] for m in outcome.of_type("snapshot")], ["hang"])
