@@ -72,7 +72,10 @@ install(FILES ${CMAKE_CURRENT_BINARY_DIR}/hangscope.pc DESTINATION ${pkgconfig_d
 install(DIRECTORY include/hangscope DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT libhangscope-dev
         FILES_MATCHING PATTERN "*.h" PATTERN "*.hpp")
 install(FILES gdb/hangscope.py DESTINATION ${CMAKE_INSTALL_DATADIR}/hangscope/gdb COMPONENT hangscope)
-install(DIRECTORY docs DESTINATION ${doc_dir} COMPONENT hangscope-doc FILES_MATCHING PATTERN "*.md")
-install(PROGRAMS examples/ci/simulate DESTINATION ${doc_dir}/examples/ci COMPONENT hangscope-doc)
+install(DIRECTORY docs DESTINATION ${doc_dir} COMPONENT hangscope-doc FILES_MATCHING PATTERN "*.md" PATTERN "*.png"
+        PATTERN "*.svg")
+install(PROGRAMS ci/hangscope-ci DESTINATION ${doc_dir}/ci COMPONENT hangscope-doc)
+install(DIRECTORY ci/github ci/gitlab DESTINATION ${doc_dir}/ci COMPONENT hangscope-doc)
+install(DIRECTORY examples/systemd DESTINATION ${doc_dir}/examples COMPONENT hangscope-doc)
 install(FILES README.md CHANGELOG.md DESTINATION ${doc_dir} COMPONENT hangscope-doc)
 install(FILES LICENSE DESTINATION ${doc_dir} COMPONENT license)

@@ -1,5 +1,4 @@
-"""hangscope in other people's builds: the project in tests/consumers, and the recipe of docs/ci.md."""
-import gzip
+"""hangscope in other people's builds: the project in tests/consumers."""
 import json
 import os
 import pathlib
@@ -305,92 +304,6 @@ class SubdirectoryLong(Consumer):
         subprocess.run([CMAKE, "--install", self.build_folder, "--prefix", self.folder / "own"], check=True,
                        capture_output=True)
         self.assertFalse((self.folder / "own").exists())  # the project installs nothing, so nothing is installed
-
-
-class Recipe(Case):
-    """The shell lines of docs/ci.md, with a stand-in for the simulator."""
-    PAGE = (ROOT / "docs/ci.md").read_text()
-    SIMULATIONS = {
-        "works": "echo fine; echo trace >&2",
-        "hangs": "echo one; exec python3 -c 'import threading; lock = threading.Lock(); lock.acquire(); lock.acquire()'",
-        "crashes": "echo one; kill -SEGV $$",
-        "fails": "echo one; exit 3",
-    }
-
-    def shell_lines(self, language):
-        """The scripts in the page's blocks of a language: a block of sh, or what a YAML key "run" or "-" runs."""
-        scripts = []
-        for block in re.findall(rf"^```{language}\n(.*?)^```", self.PAGE, re.S | re.M):
-            if language == "sh":
-                scripts.append(block)
-            for indent, text in re.findall(r"^ +(?:run:|-) \|\n( +)(.*\n(?:\1.*\n)*)", block, re.M):
-                scripts.append(text.replace(indent, ""))
-        return [script.replace("--stall 60", "--stall 1") for script in scripts]
-
-    def simulate(self, script, simulation):
-        """Runs it in an empty project; returns status and output, and the folder is self.project."""
-        self.project = self.folder / f"project{len(list(self.folder.iterdir()))}"
-        (self.project / "build").mkdir(parents=True)
-        (self.project / "ci").mkdir()
-        simulator = self.project / "build/simulator"
-        simulator.write_text("#!/bin/sh\n" + self.SIMULATIONS[simulation] + "\n")
-        simulator.chmod(0o755)
-        (self.project / "ci/simulate").symlink_to(ROOT / "examples/ci/simulate")
-        done = subprocess.run(["sh", "-e", "-c", script], cwd=self.project, capture_output=True, text=True, timeout=60,
-                              env={**os.environ, "STALL": "1",
-                                   "PATH": os.path.dirname(HANGSCOPE) + ":" + os.environ["PATH"]}, check=False)
-        return done.returncode, done.stdout
-
-    def junit(self, name="artifacts/hang.xml"):
-        return (self.project / name).read_text()
-
-    def test_page_shows_the_script(self):
-        self.assertIn((ROOT / "examples/ci/simulate").read_text(), self.PAGE)
-
-    def test_script_keeps_what_tells_why(self):
-        script = "ci/simulate build/simulator"
-        status, said = self.simulate(script, "works")
-        self.assertEqual((status, said), (0, "fine\n"))
-        self.assertEqual(sorted(p.name for p in self.project.glob("artifacts/*")), ["hang.xml", "hangscope.log"])
-        self.assertIn('failures="0" errors="0"', self.junit())
-
-        status, said = self.simulate(script, "crashes")
-        self.assertEqual(status, 128 + signal.SIGSEGV)
-        self.assertIn("DEAD", said)
-        self.assertIn('failures="0" errors="1"', self.junit())
-        with gzip.open(self.project / "artifacts/stdout.txt.gz") as text:
-            self.assertEqual(text.read(), b"one\n")
-
-        self.assertEqual(self.simulate(script, "fails")[0], 3)
-        self.assertIn('failures="0" errors="1"', self.junit())
-
-    def test_script_keeps_the_snapshot_of_a_hang(self):
-        status, said = self.simulate("ci/simulate build/simulator", "hangs")
-        self.assertEqual(status, 124)
-        self.assertIn("simulate: it hung, or took too long\n", said)
-        self.assertIn("HANG", said)
-        self.assertIn('failures="1" errors="0"', self.junit())
-        elsewhere = self.folder / "elsewhere"
-        elsewhere.mkdir()
-        subprocess.run(["tar", "-xzf", self.project / "artifacts/simulation.snapshot-0001.tar.gz"], cwd=elsewhere,
-                       check=True)
-        snapshot = elsewhere / "simulation.snapshot-0001"
-        self.assertEqual(self.cat(snapshot, "--stream", "stdout"), b"one\n")
-        self.assertIn("HANG", (snapshot / "report.txt").read_text())
-
-    def test_lines_of_the_page(self):
-        one, several = self.shell_lines("sh")
-        self.assertEqual(self.simulate(one, "works")[0], 0)
-        self.assertEqual(self.simulate(one, "hangs")[0], 124)
-        self.assertIn("HANG", self.junit("hang.xml"))
-        self.assertEqual(self.simulate(several, "works")[0], 0)
-        self.assertEqual(self.simulate(several, "fails"), (1, "one\none\nfailed: boot dma\n"))
-        self.assertIn('errors="1"', self.junit("hang-dma.xml"))
-        github, gitlab = self.shell_lines("yaml")
-        for job in (github, gitlab):
-            self.assertEqual(self.simulate(job, "works"), (0, "fine\n"))
-            self.assertEqual(self.simulate(job, "hangs")[0], 124)
-            self.assertTrue((self.project / "artifacts/simulation.snapshot-0001.tar.gz").exists())
 
 
 if __name__ == "__main__":
