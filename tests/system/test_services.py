@@ -164,7 +164,7 @@ class BootedLong(Case):
         children = pathlib.Path(f"/proc/{self.boot.pid}/task/{self.boot.pid}/children").read_text().split()
         if not children:
             return ""
-        done = subprocess.run(["nsenter", "-t", children[0], "-p", "-m", "-r", "-w", "env", f"PATH={debian_root.PATH}", *words],
+        done = subprocess.run(["nsenter", "-t", children[0], "-p", "-m", "-n", "-r", "-w", "env", f"PATH={debian_root.PATH}", *words],
                               capture_output=True, text=True, timeout=timeout, check=False)
         return (done.stdout + done.stderr).strip()
 
@@ -237,7 +237,7 @@ class BootedLong(Case):
             self.inside("systemctl", "start", "redis-server")
             self.assertEqual(self.show("redis-server", "ActiveState"), "active", self.journal("redis-server"))
             time.sleep(12)
-            self.assertEqual(self.inside("redis-cli", "ping"), "PONG")
+            self.assertEqual(self.inside("redis-cli", "ping"), "PONG", self.journal("redis-server"))
             self.assertEqual(self.show("redis-server", "NRestarts"), "0")
             said = self.journal("redis-server")
             self.assertNotRegex(said, "warning|killed|HANG")
