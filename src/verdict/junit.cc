@@ -46,8 +46,17 @@ std::string Escape(const std::string& text) {
   return escaped;
 }
 
+// Of an attribute: there a reader of XML takes the end of a line for a blank.
+std::string EscapeAttribute(const std::string& text) {
+  std::string escaped;
+  for (const char c : Escape(text))
+    escaped += c == '\n' ? "&#10;" : c == '\r' ? "&#13;" : c == '\t' ? "&#9;" : std::string(1, c);
+  return escaped;
+}
+
 std::string Outcome(const char* tag, const std::string& message, const std::string& report) {
-  return fmt::format("    <{0} message=\"{1}\">{2}</{0}>\n", tag, Escape(message), Escape(report));
+  return fmt::format("    <{0} message=\"{1}\">{2}</{0}>\n", tag, EscapeAttribute(message),
+                     Escape(report));
 }
 
 // Output as it may reach a terminal. Tabs stay, and a console's ends of lines become a file's.
@@ -116,7 +125,7 @@ std::string JunitXml(const std::vector<JunitCase>& results) {
     errors += error ? 1 : 0;
     elapsed = std::max(elapsed, result.elapsed);
     cases += fmt::format("  <testcase classname=\"hangscope\" name=\"{}\" time=\"{:.3f}\">\n",
-                         Escape(result.name), Seconds(result.elapsed));
+                         EscapeAttribute(result.name), Seconds(result.elapsed));
     if (failed) cases += Outcome("failure", result.failure, result.report);
     if (error) cases += Outcome("error", result.error, result.report);
     cases += End("system-out", result.out) + End("system-err", result.err);

@@ -127,8 +127,8 @@ class Junit(Case):
                 self.assertEqual(name, "hangscope run" if words == file else "true")
 
     def test_name_of_the_case(self):
-        case = self.outcome("print('fine')", "--junit-name", "boot & <run>", expect=0)
-        self.assertEqual(case.attrib["name"], "boot & <run>")
+        case = self.outcome("print('fine')", "--junit-name", "boot & <run>\n\tagain", expect=0)
+        self.assertEqual(case.attrib["name"], "boot & <run>\n\tagain")
         name, _, _ = self.refused("--junit", self.folder / "j.xml", "--junit-name", "boot", "--stall", "soon", "true", expect=125)
         self.assertEqual(name, "boot")
 
