@@ -1,6 +1,7 @@
 """ci/: the script, the action of GitHub and the job of GitLab, executed as those systems execute them."""
 import gzip
 import importlib.util
+import json
 import os
 import re
 import shlex
@@ -182,6 +183,13 @@ class Script(Recipe):
                     self.assertRegex(self.done.stdout, r"(?m)^hangscope-ci: hangscope failed: .*" + re.escape(reason))
                     self.assertRegex(self.done.stdout, r"(?m)^::error title=hangscope%3A hangscope failed::hangscope failed: .*" + re.escape(reason))
                     self.assertEqual(self.kept(), self.ALWAYS)
+
+    def test_message_of_an_annotation_is_one_line_with_all_signs(self):
+        self.assertEqual(self.run_script("dash", "--", "no%0Asuch: program, is\nthere", environment=OF_GITHUB), 127)
+        annotation, = re.findall(r"(?m)^::error title=hangscope%3A the command could not be started::(.*)$", self.done.stdout)
+        self.assertIn("not started: cannot start 'no%250Asuch: program, is", annotation)
+        self.assertTrue(annotation.endswith("there': No such file or directory"), annotation)
+        self.assertEqual(unescaped(annotation), self.outcome()[1])
 
     def test_folder_that_cannot_be_made(self):
         status = self.run_script("dash", "--", "true", environment={**OF_GITHUB, "HANGSCOPE_ARTIFACTS": "printed.txt/x"})
@@ -423,8 +431,22 @@ class Page(Recipe):
         self.assertEqual(set(action["inputs"]), set(re.findall(r"^\| `([\w-]+)` \|", table, re.M)))
         spec = next(yaml.safe_load_all(Gitlab.FILE.read_text()))["spec"]
         self.assertLessEqual(set(gitlab["include"][0]["inputs"]), set(spec["inputs"]))
+        # GitLab refuses a number where the default is a text.
+        self.assertEqual({type(value) for value in (*gitlab["include"][0]["inputs"].values(), *(each.get("default", "") for each in spec["inputs"].values()))}, {str})
         self.assertIn("hangscope", gitlab)
         self.assertEqual(spec["inputs"]["job"]["default"], "hangscope")
+
+    def test_containers_name_what_there_is_and_that_they_are_untested(self):
+        container = (ROOT / ".devcontainer/devcontainer.json").read_text()
+        dockerfile = BareRootLong.DOCKERFILE.read_text()
+        for text in (container, dockerfile, (ROOT / ".devcontainer/Dockerfile").read_text()):
+            self.assertRegex(text.split("\n")[0], "^(//|#) Untested: ")
+        settings = json.loads("\n".join(line for line in container.split("\n") if not line.strip().startswith("//")))
+        for path in (*re.findall(r"^COPY (?!--from)(\S+)", dockerfile, re.M), ".devcontainer/" + settings["build"]["dockerfile"]):
+            self.assertTrue((ROOT / path).exists(), path)
+        groups = re.search(r'^groups="(.*)"', (ROOT / "scripts/packages").read_text(), re.M)[1].split()
+        for line in re.findall(r"scripts/ensure-packages ([a-z ]+?) &&", dockerfile + settings["postCreateCommand"]):
+            self.assertLessEqual(set(line.split()), set(groups))
 
     def test_outcomes_are_those_of_the_script(self):
         told = set(re.findall(r"outcome=([a-z-]+)", SCRIPT.read_text()))
