@@ -188,7 +188,7 @@ class Script(Recipe):
         self.assertEqual(self.run_script("dash", "--", "no%0Asuch: program, is\nthere", environment=OF_GITHUB), 127)
         annotation, = re.findall(r"(?m)^::error title=hangscope%3A the command could not be started::(.*)$", self.done.stdout)
         self.assertIn("not started: cannot start 'no%250Asuch: program, is", annotation)
-        self.assertTrue(annotation.endswith("there': No such file or directory"), annotation)
+        self.assertTrue(annotation.endswith("is there': No such file or directory"), annotation)
         self.assertEqual(unescaped(annotation), self.outcome()[1])
 
     def test_folder_that_cannot_be_made(self):
