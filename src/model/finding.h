@@ -161,6 +161,24 @@ struct ShownWord {
 
 inline constexpr size_t kMostCallers = 8;  // that are told of one
 
+// A branch that a hardware trace tells; 0: it enters what is traced, or leaves it.
+struct FindingBranch {
+  uint64_t from = 0;
+  uint64_t to = 0;
+  std::string from_place = {};  // "worker+0x14 abba.c:40"; empty: not known
+  std::string to_place = {};
+  uint64_t times = 1;  // one after the other
+};
+
+// Where a thread went last, by the trace of the CPU that it ran last on.
+struct FindingTrace {
+  std::string name;  // "4713 worker-b"
+  int thread = 0;
+  int cpu = -1;                              // -1: not known
+  std::vector<FindingBranch> branches = {};  // the newest, the oldest of them first
+  std::string why_none = {};                 // a sentence, where there are none
+};
+
 // As it travels, in words: each source tells its own findings so (ToldFinding).
 struct Finding : SourceFinding {
   Finding() = default;
@@ -177,8 +195,10 @@ struct Finding : SourceFinding {
   // Who waits for whom, where, since when; of a scope the subjects' come first, in their order.
   std::vector<std::string> lines;
   std::vector<std::string> history;  // the last events of the first to stop, the oldest first
-  std::vector<ShownWord> words;      // of a scope: of those that it is about, when it was told
-  bool of_two_sources = false;       // neither of which tells it alone
+  // Of threads that were traced by hardware, when the snapshot was taken; `lines` has them, too.
+  std::vector<FindingTrace> traces;
+  std::vector<ShownWord> words;  // of a scope: of those that it is about, when it was told
+  bool of_two_sources = false;   // neither of which tells it alone
   // What only its source knows, by name: of a fault its type, reason and place.
   std::vector<std::pair<std::string, std::string>> facts;
 };

@@ -261,6 +261,7 @@ void Observer::ReportHang() {
     due.trigger.name = "hang";
     auto folder = snapshots_.Take(due, *hang_.last(), ThreadsSeen(), false);
     if (folder.ok()) snapshot = *folder;
+    if (folder.ok()) hang_.Complete(snapshots_.last_verdict());
     hang_snapshot_ = snapshot;
   }
   hang_.NoteLastOutput(LastOutputBy(snapshot));
@@ -283,6 +284,7 @@ void Observer::ReportTimeout(TimeNs after) {
     due.trigger.name = "timeout";
     auto folder = snapshots_.Take(due, at_timeout_, ThreadsSeen(), false);
     if (folder.ok()) snapshot = *folder;
+    if (folder.ok()) at_timeout_ = snapshots_.last_verdict();
   }
   at_timeout_.last_output = LastOutputBy(snapshot);
   narrator_.Announce(at_timeout_, clock_.Wall(), snapshot, snapshots_.contents());
@@ -291,10 +293,10 @@ void Observer::ReportTimeout(TimeNs after) {
 // A surer or better cause of the hang that was reported: what was written says it, too.
 void Observer::ReportBetter() {
   hang_.Complete(Explained(*hang_.last()));
-  const Verdict& better = *hang_.last();
-  if (options_.snapshot_on_hang && hang_snapshot_ == snapshots_.last())
-    snapshots_.AmendLast(better, ThreadsSeen());
-  narrator_.Announce(better, clock_.Wall(), hang_snapshot_, snapshots_.contents());
+  if (options_.snapshot_on_hang && hang_snapshot_ == snapshots_.last() &&
+      snapshots_.AmendLast(*hang_.last(), ThreadsSeen()))
+    hang_.Complete(snapshots_.last_verdict());
+  narrator_.Announce(*hang_.last(), clock_.Wall(), hang_snapshot_, snapshots_.contents());
 }
 
 void Observer::ReportEndOfHang(const Verdict& verdict) {

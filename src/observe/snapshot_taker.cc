@@ -5,6 +5,7 @@
 
 #include <filesystem>
 
+#include "perf/traces/last_branches.h"
 #include "scope/scope_elf.h"
 #include "scope/scope_view.h"
 #include "snapshot/device_capture.h"
@@ -173,6 +174,15 @@ ScopeRings SnapshotTaker::ScopeRingsIn(const std::string& folder, const Manifest
   return none;
 }
 
+// That they cannot be read is reported; the snapshot is taken all the same.
+void SnapshotTaker::TellLastBranches(const std::string& folder, Verdict* verdict) {
+  const Status status =
+      AddLastBranches(files_, clock_, folder + "/" + kCpuFileName, {}, &verdict->findings);
+  if (!status.ok())
+    narrator_.Note("warning: --cpu: the last branches are not known: " + status.message(),
+                   clock_.Wall());
+}
+
 // The window over what has been put into `folder`, and the CPUs' rings.
 Status SnapshotTaker::AddWindow(const std::string& folder, bool has_cpus, bool since_last,
                                 Manifest* manifest) {
@@ -183,6 +193,7 @@ Status SnapshotTaker::AddWindow(const std::string& folder, bool has_cpus, bool s
     const Status status = cpus_->Write(folder, since_last, std::move(scope.rings),
                                        scope.clock_error, &windows_, manifest);
     if (!status.ok()) narrator_.Note("warning: --cpu: " + status.message(), clock_.Wall());
+    if (status.ok()) TellLastBranches(folder, &manifest->verdict);
     return {};
   }
   if (scope.rings.empty()) return {};  // of streams alone, each says what it has
@@ -225,15 +236,17 @@ Result<std::string> SnapshotTaker::Take(const DueSnapshot& due, const Verdict& v
   return folder;
 }
 
-void SnapshotTaker::AmendLast(const Verdict& verdict, const std::string& threads) {
-  if (last_.empty() || !IsSnapshot(files_, last_)) return;
+bool SnapshotTaker::AmendLast(const Verdict& verdict, const std::string& threads) {
+  if (last_.empty() || !IsSnapshot(files_, last_)) return false;
   manifest_.verdict = verdict;
+  if (!manifest_.cpu.file.empty()) TellLastBranches(last_, &manifest_.verdict);
   const Status status = AmendSnapshot(files_, last_, manifest_, threads);
   if (!status.ok())
     narrator_.Note(fmt::format("the snapshot '{}' still says what was known first: {}", last_,
                                status.message()),
                    clock_.Wall());
   reports_.Write(last_);
+  return true;
 }
 
 void SnapshotTaker::WritePlainSnapshot(const std::string& folder, const Manifest& manifest) {

@@ -52,8 +52,8 @@ class SnapshotTaker {
   Result<std::string> Take(const DueSnapshot& due, const Verdict& verdict,
                            const std::string& threads, bool with_text);
   // The snapshot that was taken last says from now on what is known better of it. Nothing where
-  // none was taken, or it is gone.
-  void AmendLast(const Verdict& verdict, const std::string& threads);
+  // none was taken, or it is gone: false then.
+  bool AmendLast(const Verdict& verdict, const std::string& threads);
   // Why reports could not be written since the last call.
   void ReportUnwrittenReports();
   // Waits for PREFIX.snapshot.
@@ -66,6 +66,9 @@ class SnapshotTaker {
   const std::string& contents() const { return contents_; }  // of the latest, for the user
   // What the streams had printed last when it was taken.
   const std::vector<LastOutput>& last_output() const { return manifest_.verdict.last_output; }
+  // As it was told there: it has the last branches of the threads that it blames, where they are
+  // traced.
+  const Verdict& last_verdict() const { return manifest_.verdict; }
   // Of a file beside the snapshots.
   std::string AbsolutePath(const std::string& path) const;
 
@@ -79,6 +82,7 @@ class SnapshotTaker {
   std::vector<RingStore*> CatchUpStreams();
   ScopeRings ScopeRingsIn(const std::string& folder, const Manifest& manifest) const;
   Status AddWindow(const std::string& folder, bool has_cpus, bool since_last, Manifest* manifest);
+  void TellLastBranches(const std::string& folder, Verdict* verdict);
   void WritePlainSnapshot(const std::string& folder, const Manifest& manifest);
 
   FileSystem& files_;

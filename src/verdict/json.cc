@@ -110,6 +110,25 @@ nlohmann::ordered_json WordObject(const ShownWord& word) {
   return json;
 }
 
+namespace {
+
+Json TraceObject(const FindingTrace& trace) {
+  Json json{{"name", trace.name},
+            {"thread", IdOnHost(trace.thread)},
+            {"cpu", trace.cpu < 0 ? Json() : Json(trace.cpu)},
+            {"branches", Json::array()}};
+  for (const FindingBranch& branch : trace.branches)
+    json["branches"].push_back({{"from", Hex(branch.from)},
+                                {"from_place", branch.from_place},
+                                {"to", Hex(branch.to)},
+                                {"to_place", branch.to_place},
+                                {"times", branch.times}});
+  if (!trace.why_none.empty()) json["why_none"] = trace.why_none;
+  return json;
+}
+
+}  // namespace
+
 nlohmann::ordered_json FindingObject(const Finding& finding) {
   Json json{{"kind", FindingKindName(finding.kind)},
             {"source", SourceName(finding.source)},
@@ -125,6 +144,8 @@ nlohmann::ordered_json FindingObject(const Finding& finding) {
   json["evidence"] = finding.evidence;
   json["doubts"] = finding.doubts;
   if (!finding.history.empty()) json["last_events"] = finding.history;
+  for (const FindingTrace& trace : finding.traces)
+    json["last_branches"].push_back(TraceObject(trace));
   for (const ShownWord& word : finding.words) json["words"].push_back(WordObject(word));
   for (const auto& [name, value] : finding.facts) json["facts"][name] = value;
   return json;

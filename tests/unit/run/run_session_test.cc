@@ -6,11 +6,14 @@
 #include <sys/eventfd.h>
 #include <sys/signalfd.h>
 
+#include "fakes/etm_bytes.h"
 #include "fakes/fake_child.h"
 #include "fakes/fake_clock.h"
 #include "fakes/fake_cpu_recorder.h"
 #include "fakes/fake_file_system.h"
 #include "fakes/fake_process_inspector.h"
+#include "fakes/perf_bytes.h"
+#include "model/perf_format.h"
 #include "ring/block_reader.h"
 
 namespace hangscope {
@@ -286,6 +289,50 @@ TEST_F(RunSessionTest, SnapshotHasWhatTheCpusDidFromBeforeTheProgramBegan) {
   EXPECT_NE(said_.find("warning: --cpu: no tracepoints here"), std::string::npos) << said_;
   EXPECT_NE(said_.find("of 1 CPU, "), std::string::npos) << said_;
   EXPECT_GE(ticks, 2);
+}
+
+// Its CPU's tracer wrote 48 bytes before it left; their code is nowhere.
+TEST_F(RunSessionTest, SaysOfAHangWhatTheHardwareTracesOfTheBlamedThreadsTell) {
+  FakeProcessInspector inspector;
+  WaitsForItself(&inspector);
+  child_->Print("working\n");
+  child_->on_poll = [this] {
+    if (said_.find("HANG") != std::string::npos) child_->End({7, 0});
+  };
+  environment_.start_child =
+      [&](const ChildOptions& options) -> Result<std::unique_ptr<ChildProcess>> {
+    options.before_exec(4711);
+    return std::unique_ptr<ChildProcess>(child_);
+  };
+  const TimeNs left = clock_.Monotonic();
+  const std::string bytes = A64Run();
+  environment_.record_cpus =
+      [&](Clock&, pid_t pid, const CpuRecorderOptions&) -> Result<std::unique_ptr<CpuRecorder>> {
+    return std::unique_ptr<CpuRecorder>(std::make_unique<FakeCpuRecorder>([&, pid] {
+      FakeCpus cpus;
+      cpus.Run(0, left - 1000, pid, false).Run(0, left, pid, true);
+      CpuCapture capture = cpus.Take(clock_.Monotonic());
+      capture.side_band += PerfRecordOf(kPerfAuxtraceInfo, EtmV4Info(1));
+      capture.side_band +=
+          PerfRecordOf(PERF_RECORD_AUX, PerfWord(0) + PerfWord(bytes.size()) + PerfWord(0x100) +
+                                            PerfIds(pid, pid) + PerfBytes(left) + PerfBytes(0, 0) +
+                                            PerfWord(FakeCpus::kSideBandId));
+      AuxRing ring;
+      ring.capacity_bytes = 4096;
+      ring.bytes = bytes;
+      ring.head = bytes.size();
+      capture.aux.push_back(ring);
+      return Result<CpuCapture>(capture);
+    }));
+  };
+  options_.record_cpus = true;
+  Run();
+  const std::string line = "last branches: none, no branch could be followed in ";
+  EXPECT_NE(said_.find(line), std::string::npos) << said_;
+  EXPECT_NE(disk_.BytesOf("dir/fw.snapshot-0001/report.txt").find(line), std::string::npos);
+  const std::string manifest = disk_.BytesOf("dir/fw.snapshot-0001/manifest.json");
+  EXPECT_NE(manifest.find("\"last_branches\""), std::string::npos) << manifest;
+  EXPECT_NE(manifest.find("\"why_none\": \"no branch"), std::string::npos) << manifest;
 }
 
 TEST_F(RunSessionTest, ProgramWhoseCpusCannotBeRecordedRunsAllTheSame) {
