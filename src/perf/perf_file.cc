@@ -29,6 +29,7 @@ constexpr size_t kRecordHeaderBytes = sizeof(perf_event_header);
 constexpr size_t kMostRecordBytes = 65535;  // its size has 16 bits
 constexpr size_t kMostBuildIds = 100'000;
 constexpr size_t kMostTroubles = 50;
+constexpr size_t kMostSampledTraces = 200'000;
 constexpr uint64_t kMostDamagesTold = 10;
 constexpr uint64_t kMostFormatBytes = 64u << 20;
 
@@ -177,6 +178,7 @@ struct PerfFile::Impl {
   void AddEvent(const perf_event_attr& attr, std::vector<uint64_t> ids);
   void Warn(std::string sentence);
   void WarnOfCounts(const Count& unknown, const Count& contradicting);
+  void AddSampledTrace(const PerfRecordPlace& place, std::string_view bytes, PerfRecord* record);
 
   std::unique_ptr<JoinedFiles> file;
   std::string path;
@@ -207,6 +209,12 @@ struct PerfFile::Impl {
   std::vector<std::pair<uint32_t, std::string>> tracers;
   PerfFileFacts facts;
   std::vector<AuxTrace> aux;
+  // Where the samples are that `aux` has traces of, in their order; how many of them this reading
+  // of the file has come by, how many samples' traces are not kept, and what each ring has so far.
+  std::vector<uint64_t> sampled;
+  size_t sampled_seen = 0;
+  uint64_t sampled_left_out = 0;
+  std::unordered_map<int64_t, uint64_t> sampled_offsets;
 };
 
 // The record at `at` with its header; empty: there is none, or not all of it.
@@ -709,7 +717,37 @@ void PerfFile::Impl::ParseUpdate(std::string_view body) {
   NameEvents({{{At<uint64_t>(body, 8)}, std::string(text.substr(0, text.find('\0')))}});
 }
 
+// Each is kept once, however often the file is read. perf records a trace either so or in AUXTRACE.
+void PerfFile::Impl::AddSampledTrace(const PerfRecordPlace& place, std::string_view bytes,
+                                     PerfRecord* record) {
+  const bool is_known = sampled_seen < sampled.size() && sampled[sampled_seen] == place.offset;
+  const bool is_new = sampled.empty() || place.offset > sampled.back();
+  if (place.compressed ||
+      (is_new && (sampled.size() == kMostSampledTraces || aux.size() > sampled.size()))) {
+    sampled_left_out += told_counts ? 0 : 1;
+    return;
+  }
+  if (!is_known && !is_new) return;
+  if (!is_known) {
+    AuxTrace trace;
+    trace.sampled = true;
+    trace.time = record->time;
+    trace.pid = record->pid;
+    trace.tid = record->tid;
+    trace.cpu = record->cpu;
+    trace.bytes = record->aux.size();
+    trace.file_offset = place.offset + static_cast<uint64_t>(record->aux.data() - bytes.data());
+    uint64_t& next = sampled_offsets[record->cpu >= 0 ? record->cpu : -1 - int64_t{record->tid}];
+    trace.offset = next;
+    next += trace.bytes + 1;
+    sampled.push_back(place.offset);
+    aux.push_back(trace);
+  }
+  record->aux_trace = sampled_seen++;
+}
+
 void PerfFile::Impl::ParseAuxtrace(uint64_t at, const PerfRecord& record) {
+  if (!sampled.empty()) return;
   PerfAuxtraceBody body;
   if (record.body.size() < sizeof body)
     return Warn(fmt::format("the AUXTRACE record at {} is too short", file->Where(at)));
@@ -748,9 +786,12 @@ Status PerfFile::Impl::ForEach(const Take& take) {
       return true;
     }
     if (!IsKnownType(record.type)) unknown.Add(at, record.type);
-    stopped = !take(record, {at, static_cast<uint32_t>(bytes.size()), compressed || turn}, bytes);
+    const PerfRecordPlace place{at, static_cast<uint32_t>(bytes.size()), compressed || turn};
+    if (!record.aux.empty()) AddSampledTrace(place, bytes, &record);
+    stopped = !take(record, place, bytes);
     return !stopped;
   };
+  sampled_seen = 0;
   std::string copy;  // of what is inflated, where its records are turned around meanwhile
   const auto inflate = [&](size_t part, uint64_t at, std::string_view compressed) {
     if (turn) compressed = copy = compressed;
@@ -782,6 +823,11 @@ Status PerfFile::Impl::ForEach(const Take& take) {
   if (stopped || told_counts) return status;
   told_counts = true;
   WarnOfCounts(unknown, contradicting);
+  if (sampled_left_out > 0)
+    Warn(
+        fmt::format("the traces in {} samples are not read: they are compressed, of the other byte "
+                    "order or too many",
+                    sampled_left_out));
   if (damaged.count > 0)
     Warn(
         fmt::format("the compressed record at {} is damaged: what was compressed from there "

@@ -21,7 +21,8 @@ namespace hangscope {
 // it cannot be read.
 bool IsPerfData(FileSystem& files, const std::string& path);
 
-// Trace bytes in the file: a PERF_RECORD_AUXTRACE with what follows it.
+// Trace bytes in the file: a PERF_RECORD_AUXTRACE with what follows it; or what a sample has
+// (PERF_SAMPLE_AUX, perf record --aux-sample).
 struct AuxTrace {
   uint64_t file_offset = 0;    // of the bytes
   uint64_t bytes = 0;          // that are there
@@ -31,6 +32,10 @@ struct AuxTrace {
   uint32_t index = 0;
   int tid = -1;
   int cpu = -1;
+  // Of a sample: no two of them are known to touch, and so `offset` has a byte between them.
+  bool sampled = false;
+  TimeNs time = -1;  // likewise
+  int pid = -1;
 };
 
 // Which memory was mapped when.

@@ -125,6 +125,7 @@ std::string SpanLines(const PerfScene& scene, TimeNs wall) {
       line["thread"] = span.tid < 0 ? Json() : Json(span.tid);
       line["flags"] = PerfAuxFlagsText(span.flags);
       line["sink_overwritten"] = span.sink_overwritten;
+      line["sampled"] = span.sampled;
       line["bytes_of_cpu"] = BytesOfCpu(span);
       if (const auto trace = traces.find({r, s}); trace != traces.end())
         AddTrace(trace->second->summary, span, &line);

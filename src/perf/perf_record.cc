@@ -97,8 +97,8 @@ void SkipStack(Cursor& cursor) {
   (void)cursor.Word();  // how much of it is filled
 }
 
-// Behind the fields that somebody asks for: only whether they fit.
-bool RestFits(Cursor cursor, const perf_event_attr& attr) {
+// Behind the fields that somebody asks for: only whether they fit; and the last of all, the trace.
+bool ParseRest(Cursor cursor, const perf_event_attr& attr, PerfRecord* record) {
   const uint64_t has = attr.sample_type;
   if ((has & PERF_SAMPLE_BRANCH_STACK) != 0) SkipBranches(cursor, attr.branch_sample_type);
   if ((has & PERF_SAMPLE_REGS_USER) != 0) SkipRegisters(cursor, attr.sample_regs_user);
@@ -108,7 +108,7 @@ bool RestFits(Cursor cursor, const perf_event_attr& attr) {
   if ((has & PERF_SAMPLE_REGS_INTR) != 0) SkipRegisters(cursor, attr.sample_regs_intr);
   (void)cursor.Words(Words(has & (PERF_SAMPLE_PHYS_ADDR | PERF_SAMPLE_CGROUP |
                                   PERF_SAMPLE_DATA_PAGE_SIZE | PERF_SAMPLE_CODE_PAGE_SIZE)));
-  if ((has & PERF_SAMPLE_AUX) != 0) (void)cursor.Words(cursor.Word() / kWord);
+  if ((has & PERF_SAMPLE_AUX) != 0) record->aux = cursor.Words(cursor.Word() / kWord);
   return cursor.ok();
 }
 
@@ -138,7 +138,7 @@ bool ParseSample(const perf_event_attr& attr, PerfRecord* record) {
   if ((has & PERF_SAMPLE_READ) != 0) SkipCounters(cursor, attr.read_format);
   if ((has & PERF_SAMPLE_CALLCHAIN) != 0) record->call_chain = cursor.Words(cursor.Word());
   if ((has & PERF_SAMPLE_RAW) != 0) record->raw = cursor.SizedBytes();
-  return RestFits(cursor, attr);
+  return ParseRest(cursor, attr, record);
 }
 
 bool ParseTrailer(const perf_event_attr& attr, PerfRecord* record) {

@@ -18,6 +18,8 @@ namespace hangscope {
 
 // Valid as long as the bytes that it was read from. What a record does not say is -1, 0 or empty.
 struct PerfRecord {
+  static constexpr size_t kNoTrace = SIZE_MAX;
+
   uint32_t type = 0;  // PERF_RECORD_*
   uint16_t misc = 0;
   size_t event = 0;  // of the events; the first where the record does not say
@@ -31,6 +33,8 @@ struct PerfRecord {
   uint64_t period = 0;
   std::string_view call_chain;  // 64-bit words
   std::string_view raw;         // of a tracepoint
+  std::string_view aux;         // of a hardware tracer's area, which a sample may have
+  size_t aux_trace = kNoTrace;  // of PerfFile::aux(): where these bytes are
   std::string_view body;        // after the header: all of it
 };
 

@@ -36,14 +36,20 @@ void PerfRingsReader::Finish(const PerfActivity& activity, TimeNs until) {
   overwrites_ = activity.overwrites();
   AddRuns(activity);
   for (const PerfAuxRing& ring : aux()) {
-    if (!sinks_.Has(ring.cpu))
+    if (!sinks_.Has(ring.cpu) && !ring.sampled)
       input_.rings.push_back(traces_.HistoryOf(ring, activity.whole_machine()));
   }
   sinks_.AddTo(activity.whole_machine(), newest_, &traces_.rings(), &input_);
-  if (aux().empty() || file_.facts().rings) AddEventRings(activity);
+  if (!HasWholeTraces() || file_.facts().rings) AddEventRings(activity);
   for (const auto& [tid, thread] : activity.threads()) {
     if (!thread.name.empty()) input_.task_names.emplace_back(tid, thread.name);
   }
+}
+
+// Pieces of traces in samples say nothing of what a window covers.
+bool PerfRingsReader::HasWholeTraces() const {
+  return std::any_of(aux().begin(), aux().end(),
+                     [](const PerfAuxRing& ring) { return !ring.sampled; });
 }
 
 // One span: what is missing inside is told by LOST records. What was in the ring before it was
@@ -91,7 +97,7 @@ void PerfRingsReader::AddEventRings(const PerfActivity& activity) {
 
 bool PerfRingsReader::IsWanted(int tid, const PerfActivity& activity) const {
   if (activity.whole_machine()) return true;
-  if (!aux().empty()) return traces_.traced().count(tid) != 0;
+  if (HasWholeTraces()) return traces_.traced().count(tid) != 0;
   const auto thread = activity.threads().find(tid);
   return thread != activity.threads().end() && thread->second.records > 0;
 }

@@ -24,7 +24,9 @@ class PerfRingsReader {
   PerfRingsReader(PerfFile& file, std::string tracer);
   void Add(const PerfRecord& record) {
     newest_ = std::max(newest_, record.time);
-    if (record.type != PERF_RECORD_SAMPLE) AddOther(record);  // samples tell nothing but the time
+    // A sample tells nothing but the time, and may have a piece of a trace.
+    if (record.type != PERF_RECORD_SAMPLE || record.aux_trace != PerfRecord::kNoTrace)
+      AddOther(record);
   }
   // To be called once, after all records.
   // `until`: to when it was recorded, where that is known to be later than the newest record.
@@ -42,6 +44,7 @@ class PerfRingsReader {
   RingHistory EventHistoryOf(int number, const PerfCpuActivity& cpu,
                              const RecordedRing* told) const;
   bool IsWanted(int tid, const PerfActivity& activity) const;
+  bool HasWholeTraces() const;
   void AddOther(const PerfRecord& record);
   void AddRuns(const PerfActivity& activity);
 

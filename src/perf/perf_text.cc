@@ -216,6 +216,7 @@ class Screen {
     if (span.held_bytes < span.end_offset - span.begin_offset)
       line += fmt::format("  {} not in the file",
                           FormatSize(span.end_offset - span.begin_offset - span.held_bytes));
+    if (span.sampled) line += "  of a sample";
     if (IsStale(of.name, span)) line += "  stale";
     Add(line);
     for (const PerfTraceShare& share : span.shares) ShareLine(share, span);

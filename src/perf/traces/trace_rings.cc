@@ -64,6 +64,13 @@ TraceRingsReader::TraceRingsReader(const PerfFile& file, std::string tracer)
 
 void TraceRingsReader::Add(const PerfRecord& record, TimeNs newest) {
   newest_ = newest;
+  if (record.aux_trace != PerfRecord::kNoTrace) {
+    const AuxTrace& trace = file_.aux()[record.aux_trace];
+    told_.pieces.push_back({record.aux_trace, std::min(trace.offset, kMostOffset), 0, record.time});
+    sampled_ = true;
+    traced_.insert(record.tid);
+    return;
+  }
   const size_t piece = told_.pieces.size();
   if (record.type == kPerfAuxtrace && record.body.size() >= sizeof(PerfAuxtraceBody) &&
       piece < file_.aux().size()) {
@@ -91,7 +98,8 @@ void TraceRingsReader::Finish(TimeNs until) {
   per_thread_ = !aux.empty() && std::all_of(aux.begin(), aux.end(),
                                             [](const AuxTrace& trace) { return trace.cpu < 0; });
   for (auto& [key, told] : ByRing()) {
-    if (!told.spans.empty() || !told.pieces.empty()) MakeRing(key, std::move(told));
+    if (sampled_ ? !told.pieces.empty() : !told.spans.empty() || !told.pieces.empty())
+      MakeRing(key, std::move(told));
   }
 }
 
@@ -138,7 +146,9 @@ void TraceRingsReader::MakeRing(int64_t key, Told told) {
   std::stable_sort(told.spans.begin(), told.spans.end(),
                    [](const Reported& a, const Reported& b) { return a.time < b.time; });
   std::stable_sort(told.starts.begin(), told.starts.end());
-  if (told.spans.empty())
+  if (sampled_)
+    MakeSpansOfSamples(&ring);
+  else if (told.spans.empty())
     MakeSpansOfPieces(&ring);
   else
     MakeSpans(told.spans, told.starts, &ring);
@@ -203,6 +213,23 @@ void TraceRingsReader::MakeSpansOfPieces(PerfAuxRing* ring) const {
     span.flags = PERF_AUX_FLAG_OVERWRITE;
     span.tid = trace.tid > 0 ? trace.tid : -1;
     end = span.end_offset;
+    ring->spans.push_back(span);
+  }
+}
+
+// A sample has the newest bytes at its time; since when they were written it does not say.
+void TraceRingsReader::MakeSpansOfSamples(PerfAuxRing* ring) const {
+  ring->sampled = true;
+  for (const PerfAuxPiece& piece : ring->pieces) {
+    const AuxTrace& trace = file_.aux()[piece.trace];
+    PerfAuxSpan span;
+    span.begin_offset = piece.begin_offset;
+    span.end_offset = piece.end_offset;
+    const TimeNs time = std::max<TimeNs>(trace.time, 0);
+    span.time = {time, time};
+    span.pid = trace.pid;
+    span.tid = trace.tid;
+    span.sampled = true;
     ring->spans.push_back(span);
   }
 }

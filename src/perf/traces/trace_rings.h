@@ -24,7 +24,8 @@ struct PerfTraceShare {
   TimeSpan ran;              // from the first one's coming to the last one's leaving
 };
 
-// What one PERF_RECORD_AUX tells; or, where a snapshot has no such record, one AUXTRACE.
+// What one PERF_RECORD_AUX tells; or, where a snapshot has no such record, one AUXTRACE; or what
+// one sample has.
 struct PerfAuxSpan {
   uint64_t begin_offset = 0;  // of the ring's history, with restarts undone
   uint64_t end_offset = 0;
@@ -39,6 +40,7 @@ struct PerfAuxSpan {
   std::vector<PerfTraceShare> shares;  // by CPU; empty: all of it is the ring's CPU's
   bool sink_overwritten = false;       // only the newest of what was written into its sink
   bool restarted = false;              // the ring's offsets began anew here
+  bool sampled = false;                // what a sample has: the newest bytes at its time
 };
 
 // Bytes of a ring that the file has: an AUXTRACE.
@@ -59,6 +61,9 @@ struct PerfAuxRing {
   uint64_t bytes_held = 0;           // in the file, each once
   uint64_t bytes_twice = 0;          // that snapshots have again
   uint64_t restarts = 0;             // its offsets began anew: they wrapped, or it was another ring
+  // Of pieces in samples (perf record --aux-sample): between them is what no sample has, and two
+  // may have the same bytes.
+  bool sampled = false;
 };
 
 // Why the file has not all of a span: a ring that overwrites itself had newer bytes in its place.
@@ -69,7 +74,7 @@ class TraceRingsReader {
  public:
   // `tracer`: "cs_etm", names the rings. `file` must outlive it.
   TraceRingsReader(const PerfFile& file, std::string tracer);
-  // `newest`: of this and those before. A sample tells nothing.
+  // `newest`: of this and those before. A sample tells nothing but the trace in it.
   void Add(const PerfRecord& record, TimeNs newest);
   // To be called once, after all records. `until`: to when it was recorded, where that is known to
   // be later than the newest record.
@@ -114,11 +119,13 @@ class TraceRingsReader {
   void MakeSpans(const std::vector<Reported>& told, const std::vector<Start>& starts,
                  PerfAuxRing* ring) const;
   void MakeSpansOfPieces(PerfAuxRing* ring) const;
+  void MakeSpansOfSamples(PerfAuxRing* ring) const;
   static void CountHeld(PerfAuxRing* ring);
 
   const PerfFile& file_;
   const std::string tracer_;
   bool per_thread_ = false;
+  bool sampled_ = false;  // the traces are in samples: no AUX record tells of bytes in the file
   TimeNs newest_ = -1;
   Told told_;  // of all rings: whether these are threads' is known at the end
   std::set<int> traced_;

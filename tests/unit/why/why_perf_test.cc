@@ -803,6 +803,45 @@ TEST_F(WhyPerfTest, ReadsAnIntelPtStreamAcrossItsAuxRecords) {
   EXPECT_EQ(atoms, 3 * 4u);
 }
 
+// perf record --aux-sample: the kernel tells of the area's bytes, and the file has only those that
+// samples hold.
+TEST_F(WhyPerfTest, ReadsThePiecesOfTracesThatSamplesHave) {
+  PerfEvent event;
+  event.name = "branch-misses:u";
+  event.attr = story_.image.events[0].attr;
+  event.attr.type = PERF_TYPE_HARDWARE;
+  event.attr.config = PERF_COUNT_HW_BRANCH_MISSES;
+  event.attr.sample_type &= ~uint64_t{PERF_SAMPLE_RAW};
+  event.attr.sample_type |= PERF_SAMPLE_AUX;
+  event.ids = {9};
+  story_.image.events.push_back(event);
+  story_.image.features[kPerfFeatureEventDescription] = story_.image.EventNames();
+  PtBytes trace;
+  std::string bytes = trace.Sync(1000).Run().bytes();
+  bytes.resize((bytes.size() + 7) / 8 * 8);
+  story_.AuxtraceInfo(PtInfo());
+  const auto sample = [&](TimeNs time, int cpu, int tid) {
+    story_.image.records.push_back(
+        PerfRecordOf(PERF_RECORD_SAMPLE, PerfWord(9) + PerfIds(tid, tid) + PerfBytes(time) +
+                                             PerfBytes(cpu, 0) + PerfWord(bytes.size()) + bytes));
+  };
+  sample(kSecond + 10, 0, 7);
+  sample(kSecond + 20, 0, 7);
+  sample(kSecond + 20, 1, 8);
+  story_.Aux(kSecond + 30, 0, 7, 0, 4096);
+  const auto spans = Objects("trace_span");
+  ASSERT_EQ(spans.size(), 3u);
+  for (const auto& span : spans) {
+    EXPECT_TRUE(span["sampled"].get<bool>());
+    EXPECT_EQ(span["atoms"], 4);
+    EXPECT_EQ(span["held_bytes"], bytes.size());
+  }
+  EXPECT_EQ(spans[2]["thread"], 8);
+  EXPECT_EQ(spans[2]["to_ns"], kSecond + 20);
+  EXPECT_THAT(Ask().text, AllOf(HasSubstr("3 spans of traces in 2 rings"), HasSubstr("of a sample"),
+                                Not(HasSubstr("not in the file"))));
+}
+
 #endif
 
 }  // namespace
