@@ -54,11 +54,27 @@ class HardwareTrace final : public TraceSource {
   void AddKinds();
   void Warn(const std::string& why);
   std::vector<Decoded> DecodeRing(const PerfAuxRing& ring);
-  void AddRing(const PerfAuxRing& ring);
-  std::string NameOfSpan(const PerfAuxSpan& span) const;
-  void AddSpan(const PerfAuxSpan& span, const Decoded& decoded, uint64_t number, size_t track,
-               BranchTrack* branches);
-  void AddLosses(const PerfAuxSpan& span, const TraceSummary& summary, size_t track);
+  // What a row has of a span: all, or what one CPU wrote into a sink that several share.
+  struct Slice {
+    const PerfAuxSpan* span = nullptr;
+    const Decoded* decoded = nullptr;
+    uint64_t number = 0;  // of the span, in its ring
+    TimeSpan time;
+    int tid = -1;
+    uint64_t bytes = 0;
+    bool is_share = false;
+    int cpu = -1;  // of a share
+  };
+  struct Row {
+    RingName name;
+    std::vector<Slice> slices;
+  };
+
+  std::vector<Row> RowsOf(const std::vector<std::vector<Decoded>>& decoded) const;
+  void AddRow(Row row);
+  std::string NameOfSlice(const Slice& slice) const;
+  void AddSlice(const Slice& slice, size_t track, BranchTrack* branches);
+  void AddLosses(const Slice& slice, const TraceSummary& summary, size_t track);
   TimeNs Advance(TimeNs time) { return last_ = std::max(last_, time); }
   static TimeNs TimeOfItem(const TraceItem& item) {
     if (const auto* event = std::get_if<TraceEvent>(&item)) return event->time;
@@ -124,7 +140,9 @@ Status HardwareTrace::Open() {
   });
   if (!status.ok()) return status;
   rings_.Finish(activity_, std::max<TimeNs>(activity_.last(), 0));
-  for (const PerfAuxRing& ring : rings_.aux()) AddRing(ring);
+  std::vector<std::vector<Decoded>> decoded;
+  for (const PerfAuxRing& ring : rings_.aux()) decoded.push_back(DecodeRing(ring));
+  for (Row& row : RowsOf(decoded)) AddRow(std::move(row));
   for (const std::string& warning : code_.warnings()) head_.warnings.push_back(warning);
   if (const std::string why = decoder_.why_no_times(); !why.empty()) Warn(why);
   std::stable_sort(items_.begin(), items_.end(), [](const TraceItem& a, const TraceItem& b) {
@@ -157,64 +175,110 @@ std::vector<HardwareTrace::Decoded> HardwareTrace::DecodeRing(const PerfAuxRing&
   return none;
 }
 
-void HardwareTrace::AddRing(const PerfAuxRing& ring) {
-  const std::vector<Decoded> decoded = DecodeRing(ring);
+// A ring is a row. Of a sink that several CPUs share each has one with what it wrote, whoever's
+// ring has the bytes.
+std::vector<HardwareTrace::Row> HardwareTrace::RowsOf(
+    const std::vector<std::vector<Decoded>>& decoded) const {
+  std::vector<Row> rows;
+  const auto row_of = [&](const RingName& name) -> Row& {
+    for (Row& row : rows) {
+      if (row.name.kind == name.kind && row.name.number == name.number) return row;
+    }
+    return rows.emplace_back(Row{name, {}});
+  };
+  for (const PerfAuxRing& ring : rings_.aux()) (void)row_of(ring.name);
+  for (size_t r = 0; r < decoded.size(); ++r) {
+    const PerfAuxRing& ring = rings_.aux()[r];
+    for (size_t s = 0; s < ring.spans.size(); ++s) {
+      const PerfAuxSpan& span = ring.spans[s];
+      Slice whole{&span, &decoded[r][s], s, span.time, span.tid};
+      whole.bytes = span.end_offset - span.begin_offset;
+      if (span.shares.empty() || ring.name.kind != RingKind::kCpu) {
+        row_of(ring.name).slices.push_back(whole);
+        continue;
+      }
+      for (const PerfTraceShare& share : span.shares) {
+        Slice slice = whole;
+        slice.is_share = true;
+        slice.cpu = share.cpu;
+        slice.bytes = share.bytes;
+        slice.tid = share.threads.size() == 1 ? share.threads.front() : -1;
+        if (!share.threads.empty()) slice.time = share.ran;
+        RingName name = ring.name;
+        // Those of no known CPU are in the ring's row.
+        if (share.cpu >= 0) name.number = share.cpu;
+        row_of(name).slices.push_back(slice);
+      }
+    }
+  }
+  return rows;
+}
+
+void HardwareTrace::AddRow(Row row) {
   const size_t track = head_.tracks.size();
-  head_.tracks.push_back({ring.name, fmt::format("{} {} {}", RingKindName(ring.name.kind),
-                                                 ring.name.number, ring.name.what)});
+  head_.tracks.push_back({row.name, fmt::format("{} {} {}", RingKindName(row.name.kind),
+                                                row.name.number, row.name.what)});
   last_ = 0;
   BranchTrack branches(
       track, first_branch_kind_,
       [this](uint64_t address) { return code_.Locate(span_->pid, span_->time.to, address); },
       &items_);
-  for (size_t i = 0; i < ring.spans.size(); ++i)
-    AddSpan(ring.spans[i], decoded[i], i, track, &branches);
+  std::stable_sort(row.slices.begin(), row.slices.end(),
+                   [](const Slice& a, const Slice& b) { return a.time.from < b.time.from; });
+  for (const Slice& slice : row.slices) AddSlice(slice, track, &branches);
 }
 
 // "4711 worker".
-std::string HardwareTrace::NameOfSpan(const PerfAuxSpan& span) const {
-  if (span.tid < 0) return FormatSize(span.end_offset - span.begin_offset);
-  const auto thread = activity_.threads().find(span.tid);
+std::string HardwareTrace::NameOfSlice(const Slice& slice) const {
+  const std::string sampled = slice.span->sampled ? ", of a sample" : "";
+  if (slice.tid < 0) return FormatSize(slice.bytes) + sampled;
+  const auto thread = activity_.threads().find(slice.tid);
   const bool named = thread != activity_.threads().end() && !thread->second.name.empty();
-  return fmt::format("{}{}", span.tid, named ? " " + thread->second.name : "");
+  return fmt::format("{}{}{}", slice.tid, named ? " " + thread->second.name : "", sampled);
 }
 
-void HardwareTrace::AddSpan(const PerfAuxSpan& span, const Decoded& decoded, uint64_t number,
-                            size_t track, BranchTrack* branches) {
+void HardwareTrace::AddSlice(const Slice& slice, size_t track, BranchTrack* branches) {
   static const TraceSummary kNothing;
-  const TraceSummary& summary = decoded ? *decoded : kNothing;
-  TraceEvent& begin = branches->AddEvent(span_kind_, Advance(span.time.from));
-  begin.what = NameOfSpan(span);
-  // Without the code there were none to follow.
-  const bool followed = decoded && summary.instructions > 0;
-  begin.values = {{number},
-                  {static_cast<uint64_t>(int64_t{span.tid}), {}, span.tid >= 0},
-                  {span.end_offset - span.begin_offset},
-                  {summary.packets, {}, decoded.has_value()},
-                  {summary.atoms, {}, decoded.has_value()},
+  const PerfAuxSpan& span = *slice.span;
+  const bool decoded = slice.decoded->has_value();
+  const TraceSummary& summary = decoded ? **slice.decoded : kNothing;
+  TraceEvent& begin = branches->AddEvent(span_kind_, Advance(slice.time.from));
+  begin.what = NameOfSlice(slice);
+  // Without the code there were none to follow. What is counted is that of all CPUs in the span.
+  const bool counted = decoded && !slice.is_share;
+  const bool followed = counted && summary.instructions > 0;
+  begin.values = {{slice.number},
+                  {static_cast<uint64_t>(int64_t{slice.tid}), {}, slice.tid >= 0},
+                  {slice.bytes},
+                  {summary.packets, {}, counted},
+                  {summary.atoms, {}, counted},
                   {summary.instructions, {}, followed},
                   {summary.branches, {}, followed}};
   span_ = &span;
   for (const TraceBranch& branch : summary.last_branches) {
+    if (slice.is_share && branch.cpu != slice.cpu) continue;
     const TimeBounds when = BoundsOfBranch(span, summary, branch);
-    const TimeNs at = Advance(std::min(when.from.value_or(span.time.from), span.time.to));
+    const TimeNs at =
+        Advance(std::min(std::max(when.from.value_or(0), slice.time.from), slice.time.to));
     std::optional<uint64_t> within;
     if (when.from && when.to) within = static_cast<uint64_t>(std::max<TimeNs>(0, *when.to - at));
     branches->Add(branch, at, within);
   }
-  const TimeNs end = Advance(span.time.to);
+  const TimeNs end = Advance(slice.time.to);
   branches->LeaveAll(end);
-  branches->AddEvent(span_kind_ + 1, end).values = {{number}};
+  branches->AddEvent(span_kind_ + 1, end).values = {{slice.number}};
   // Behind its end: a loss forgets what is open.
-  AddLosses(span, summary, track);
+  AddLosses(slice, summary, track);
 }
 
 // What the tracer, or who fetched its bytes, could not keep.
-void HardwareTrace::AddLosses(const PerfAuxSpan& span, const TraceSummary& summary, size_t track) {
+void HardwareTrace::AddLosses(const Slice& slice, const TraceSummary& summary, size_t track) {
   constexpr uint64_t kTruncated = 0x1;  // PERF_AUX_FLAG_TRUNCATED
-  const TimeNs at = Advance(span.time.to);
+  const PerfAuxSpan& span = *slice.span;
+  const TimeNs at = Advance(slice.time.to);
   uint64_t overflows = 0, damaged = 0;
   for (const Discontinuity& gap : summary.discontinuities) {
+    if (slice.is_share && gap.cpu >= 0 && gap.cpu != slice.cpu) continue;
     overflows += gap.reason == DiscontinuityReason::kOverflow;
     damaged +=
         gap.reason == DiscontinuityReason::kNoSync || gap.reason == DiscontinuityReason::kBadData;
@@ -222,6 +286,7 @@ void HardwareTrace::AddLosses(const PerfAuxSpan& span, const TraceSummary& summa
   const auto add = [&](GapReason reason, uint64_t bytes) {
     items_.emplace_back(TraceLoss{track, {at, at}, reason, bytes, AmountUnit::kBytes});
   };
+  if (slice.is_share && slice.bytes == 0) add(GapReason::kOverwritten, 0);
   if (overflows > 0 || (span.flags & kTruncated) != 0) add(GapReason::kNoRoom, 0);
   const uint64_t missing = span.end_offset - span.begin_offset - span.held_bytes;
   if (damaged > 0 || missing > 0) add(GapReason::kUnreadable, missing);

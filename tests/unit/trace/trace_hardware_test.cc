@@ -188,6 +188,43 @@ TEST_F(HardwareTraceTest, TellsWhatTheTracerCouldNotKeep) {
   EXPECT_EQ(std::count(row.begin(), row.end(), "loss 40"), 1);
 }
 
+TEST_F(HardwareTraceTest, DrawsThePiecesThatSamplesHave) {
+  PerfEvent event;
+  event.name = "cycles:u";
+  event.attr = story_.image.events[0].attr;
+  event.attr.type = PERF_TYPE_HARDWARE;
+  event.attr.sample_type &= ~uint64_t{PERF_SAMPLE_RAW};
+  event.attr.sample_type |= PERF_SAMPLE_AUX;
+  event.ids = {9};
+  story_.image.events.push_back(event);
+  const std::string bytes = Framed(0x10, A64Run());
+  for (const TimeNs time : {10, 20})
+    story_.image.records.push_back(
+        PerfRecordOf(PERF_RECORD_SAMPLE, PerfWord(9) + PerfIds(7, 7) + PerfBytes(time) +
+                                             PerfBytes(0, 0) + PerfWord(bytes.size()) + bytes));
+  EXPECT_THAT(Row(*Open(), "CPU 0 trace"),
+              ElementsAre("10 trace_span 7, of a sample", "10 trace_span_end",
+                          "20 trace_span 7, of a sample", "20 trace_span_end"));
+}
+
+// The carrier's span has the bytes of both.
+TEST_F(HardwareTraceTest, DrawsARowForEachCpuThatHasBytesInAnothersSpan) {
+  MapProgram();
+  story_.TraceStart(5, 1, 8);
+  story_.Switch(5, 1, 0, 0, 8);
+  story_.Switch(15, 1, 8, 1, 0);
+  story_.Switch(10, 0, 0, 0, 7);
+  Span(10, 20, 0, Framed(0x12, A64Run()) + Framed(0x10, A64Run()), 0);
+  story_.Switch(20, 0, 7, 1, 0);
+  EXPECT_THAT(Row(*Open(), "CPU 0 trace"),
+              IsSupersetOf({"10 trace_span 7 task7", "10 traced_function_enter leaf"}));
+  const std::vector<std::string> other = Row(*Open(), "CPU 1 trace");
+  EXPECT_THAT(other, IsSupersetOf({"5 trace_span 8 task8", "15 trace_span_end"}));
+  EXPECT_EQ(std::count_if(other.begin(), other.end(),
+                          [](const std::string& line) { return line.ends_with(" branch"); }),
+            7);
+}
+
 TEST_F(HardwareTraceTest, IsNoneWhereThereIsNoTrace) {
   PerfStory story;
   story.Switch(10, 0, 7, 1, 8);
