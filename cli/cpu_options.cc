@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "base/units.h"
 
 namespace hangscope::cli {
@@ -17,6 +19,7 @@ void CpuWords::AddTo(OptionParser* options) {
   options->Flag("--all-cpus", &all_cpus);
   options->Flag("--call-stacks", &call_stacks);
   options->Options("--event", &events);
+  options->Option("--filter", &filter);
   options->Option("--cpu-size", &size);
   options->Option("--window", &window);
 }
@@ -27,6 +30,7 @@ Result<CpuRecordingOptions> CpuWords::Resolve() const {
   const std::string other = all_cpus          ? "--all-cpus"
                             : call_stacks     ? "--call-stacks"
                             : !events.empty() ? "--event"
+                            : !filter.empty() ? "--filter"
                             : !size.empty()   ? "--cpu-size"
                             : !window.empty() ? "--window"
                                               : "";
@@ -35,6 +39,15 @@ Result<CpuRecordingOptions> CpuWords::Resolve() const {
   resolved.recorder.whole_machine = all_cpus;
   resolved.recorder.call_stacks = call_stacks;
   resolved.recorder.events = events;
+  resolved.recorder.filter = filter;
+  const auto is_tracer = [](const std::string& event) {
+    const size_t first = event.find_first_of(":@/");
+    return first != std::string::npos && event[first] == '/';
+  };
+  if (!filter.empty() && std::none_of(events.begin(), events.end(), is_tracer))
+    return Status::Usage(
+        "--filter says which code a hardware tracer traces, and --event names none; for example "
+        "-e intel_pt//u --filter 'filter main @ /usr/bin/server'");
   if (!size.empty()) {
     auto bytes = ParseSize("--cpu-size", size);
     if (!bytes.ok()) return bytes.status();

@@ -16,6 +16,7 @@ struct CpuWords {
   bool all_cpus = false;
   bool call_stacks = false;
   std::vector<std::string> events;
+  std::string filter;
   std::string size;
   std::string window;
 

@@ -91,6 +91,7 @@ CommandHelp WatchHelp() {
          {}},
         {{"--all-cpus", "-a"}, "", "of all processes", {}},
         {{"--call-stacks", "-g"}, "", "call stacks of events", {}},
+        {{"--filter"}, "F", "code that a tracer traces: 'filter main @ /bin/x'", {}},
         {{"--cpu-size"}, "S", "of the ring of each CPU [4M]", {}},
         {{"--window"},
          "W",

@@ -6,8 +6,9 @@
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
+#include <map>
 #include <memory>
-#include <set>
+#include <utility>
 
 #include "base/near_name.h"
 #include "code/open_elf.h"
@@ -65,9 +66,9 @@ bool FileOffset(Elf* elf, uint64_t address, uint64_t* offset) {
 
 struct Search {
   const std::string& wanted;
-  int type;  // STT_FUNC or STT_OBJECT
-  std::set<uint64_t> offsets;
-  std::vector<std::string> names;  // of all functions, to suggest one
+  int type;                              // STT_FUNC or STT_OBJECT
+  std::map<uint64_t, uint64_t> offsets;  // and the sizes there
+  std::vector<std::string> names;        // of all functions, to suggest one
 };
 
 void SearchTable(Elf* elf, Elf_Scn* section, const GElf_Shdr& header, Search* search) {
@@ -84,7 +85,7 @@ void SearchTable(Elf* elf, Elf_Scn* section, const GElf_Shdr& header, Search* se
     search->names.emplace_back(name);
     uint64_t offset = 0;
     if (IsNamed(name, search->wanted) && FileOffset(elf, symbol.st_value & ~thumb, &offset))
-      search->offsets.insert(offset);
+      search->offsets.emplace(offset, symbol.st_size);
   }
 }
 
@@ -109,8 +110,9 @@ Result<std::vector<uint64_t>> FunctionOffsets(const std::string& path,
                                               const std::string& function) {
   Search search{function, STT_FUNC, {}, {}};
   if (Status status = SearchFile(path, &search); !status.ok()) return status;
-  if (!search.offsets.empty())
-    return std::vector<uint64_t>(search.offsets.begin(), search.offsets.end());
+  std::vector<uint64_t> offsets;
+  for (const auto& [offset, bytes] : search.offsets) offsets.push_back(offset);
+  if (!offsets.empty()) return offsets;
   if (search.names.empty())
     return Status::NotFound("'" + path + "' has no symbols: give a program that is not stripped");
   const std::vector<std::string> near = NearNames(function, std::move(search.names), 3, 1);
@@ -119,10 +121,21 @@ Result<std::vector<uint64_t>> FunctionOffsets(const std::string& path,
       (near.empty() ? "; 'nm -C' lists those that it has" : ", did you mean '" + near[0] + "'?"));
 }
 
+Result<FunctionExtent> FunctionExtentOf(const std::string& path, const std::string& function) {
+  auto offsets = FunctionOffsets(path, function);
+  if (!offsets.ok()) return offsets.status();
+  if (offsets->size() > 1)
+    return Status::Usage("'" + function + "' stands for " + std::to_string(offsets->size()) +
+                         " functions of '" + path + "'; give one of 'nm' as it is");
+  Search search{function, STT_FUNC, {}, {}};
+  if (Status status = SearchFile(path, &search); !status.ok()) return status;
+  return FunctionExtent{offsets->front(), search.offsets[offsets->front()]};
+}
+
 Result<std::optional<uint64_t>> VariableOffset(const std::string& path, const std::string& name) {
   Search search{name, STT_OBJECT, {}, {}};
   if (Status status = SearchFile(path, &search); !status.ok()) return status;
-  return search.offsets.empty() ? std::optional<uint64_t>() : *search.offsets.begin();
+  return search.offsets.empty() ? std::optional<uint64_t>() : search.offsets.begin()->first;
 }
 
 }  // namespace hangscope

@@ -9,6 +9,7 @@
 
 #include "base/comma_list.h"
 #include "base/units.h"
+#include "cpu/address_filter.h"
 #include "cpu/perf_open.h"
 #include "cpu/side_band_recorder.h"
 #include "model/perf_format.h"
@@ -114,10 +115,38 @@ Result<std::unique_ptr<AuxTracer>> AuxTracer::Open(FileSystem& files, TracerPort
   tracer->event_.attr.inherit = !options.whole_machine;
   // When a thread came to the CPU, and so when the tracer began.
   tracer->event_.attr.context_switch = !options.whole_machine;
+  if (Status status = tracer->TakeFilter(files, folder); !status.ok()) return status;
   if (Status status = tracer->OpenCpus(cpus, warnings); !status.ok()) return status;
   if (Status status = tracer->MapCpus(warnings); !status.ok()) return status;
   if (*kind == TracerKind::kCoreSight) WarnOfSinks(files, folder, spec.event, warnings);
   return tracer;
+}
+
+// What the kernel and the hardware can filter, sysfs says.
+Status AuxTracer::TakeFilter(FileSystem& files, const std::string& folder) {
+  if (options_.filter.empty()) return {};
+  auto filters = ParseAddressFilters(options_.filter);
+  if (!filters.ok()) return filters.status();
+  auto most = ReadWholeFile(files, folder + "/nr_addr_filters");
+  const int available = most.ok() ? std::atoi(most->c_str()) : 0;
+  if (available == 0)
+    return Status::NotFound("it cannot filter by address: '" + folder + "/nr_addr_filters' " +
+                            (most.ok() ? "is 0" : "does not exist"));
+  if (filters->count > available)
+    return Status::Usage(std::to_string(filters->count) +
+                         " address filters were asked for, and it has " +
+                         std::to_string(available));
+  if (options_.whole_machine && filters->of_files)
+    return Status::Usage(
+        "the kernel filters by a program's file only where it traces that program's threads: "
+        "leave -a out, or give an address of the kernel");
+  filter_ = filters->text;
+  return {};
+}
+
+Status AuxTracer::WhyUnfiltered(int error) const {
+  return Status::Io("the kernel does not take the address filter '" + filter_ +
+                    "': " + ErrorText(error));
 }
 
 Status AuxTracer::OpenCpus(const std::vector<int>& cpus, std::vector<std::string>* warnings) {
@@ -197,6 +226,8 @@ Status AuxTracer::Attach(pid_t tid) {
     if (event != nullptr) error = event->WriteInto(*trace.owner);
     if (error == ESRCH) return Status::NotFound("");
     if (error != 0) return Status::Io(WhyRefused(event_, error, options_.permission));
+    if (!filter_.empty()) error = event->SetFilter(filter_);
+    if (error != 0) return WhyUnfiltered(error);
     events.push_back(std::move(event));
   }
   for (auto& event : events) {
@@ -211,7 +242,11 @@ Status AuxTracer::Attach(pid_t tid) {
 }
 
 Status AuxTracer::AttachAll() {
-  for (CpuTrace& trace : traces_) event_.ids.push_back(trace.owner->id());
+  for (CpuTrace& trace : traces_) {
+    const int error = filter_.empty() ? 0 : trace.owner->SetFilter(filter_);
+    if (error != 0) return WhyUnfiltered(error);
+    event_.ids.push_back(trace.owner->id());
+  }
   return Switch(true) ? Status() : Status::Io("the kernel does not switch it on");
 }
 

@@ -45,6 +45,7 @@ struct AuxTracerOptions {
   // of each CPU's area; a power of two of pages. Less where no more may be locked
   uint64_t trace_bytes = 4u << 20;
   bool whole_machine = false;
+  std::string filter = {};    // which code is traced (cpu/address_filter.h); empty: all
   PerfPermission permission;  // of whoever opens it: for the sentences
 };
 
@@ -97,6 +98,8 @@ class AuxTracer {
   Status MapCpus(std::vector<std::string>* warnings);
   int Map(uint64_t trace_bytes);
   Status AttachAll();
+  Status TakeFilter(FileSystem& files, const std::string& folder);
+  Status WhyUnfiltered(int error) const;
   void Drain(CpuTrace* trace);
   void HandleRecord(std::string_view record, CpuTrace* trace);
   bool Switch(bool on);
@@ -110,6 +113,7 @@ class AuxTracer {
   const TracerKind kind_;
   TracerInfo info_;
   PerfEvent event_;
+  std::string filter_;  // as the kernel takes it; empty: none
   std::vector<CpuTrace> traces_;
   std::vector<std::unique_ptr<TracerEvent>> threads_;  // closed before the owners of their rings
   std::map<pid_t, pid_t> process_of_;                  // of threads that were traced

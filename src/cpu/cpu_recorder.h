@@ -27,6 +27,7 @@ struct CpuRecorderOptions {
   // besides the usual ones: "sched:sched_stat_wait", "page-faults", "probe:func@binary",
   // "cs_etm/@sink/"
   std::vector<std::string> events;
+  std::string filter = {};  // of the hardware tracer among them (cpu/address_filter.h)
 };
 
 // All rings at one trigger.

@@ -349,6 +349,7 @@ void PerfRecorder::AddTracer(const PerfEventSpec& spec, Refusals* refusals) {
   for (const CpuRings& rings : rings_) options.cpus.push_back(rings.cpu);
   options.trace_bytes = RingBytes(options_.ring_bytes);
   options.whole_machine = whole_machine_;
+  options.filter = options_.filter;
   options.permission = permission_;
   auto tracer = AuxTracer::Open(PosixFileSystem(), tracer_port_, clock_, spec, options, &warnings_);
   if (tracer.ok())

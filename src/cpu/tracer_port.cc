@@ -72,6 +72,9 @@ class KernelTracerEvent final : public TracerEvent {
     return Control(PERF_EVENT_IOC_SET_OUTPUT,
                    static_cast<const KernelTracerEvent&>(owner).event_.get());
   }
+  int SetFilter(const std::string& filter) override {
+    return ioctl(event_.get(), PERF_EVENT_IOC_SET_FILTER, filter.c_str()) == 0 ? 0 : errno;
+  }
   int Start() override { return Control(PERF_EVENT_IOC_ENABLE, 0); }
   int Stop() override { return Control(PERF_EVENT_IOC_DISABLE, 0); }
 

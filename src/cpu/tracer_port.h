@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <string>
 
 #include "base/clock.h"
 #include "cpu/perf_ring.h"
@@ -37,6 +38,8 @@ class TracerEvent {
   virtual TracerPages pages() const = 0;
   // Into the rings of `owner`, which is mapped and of the same CPU. That one must outlive this.
   virtual int WriteInto(const TracerEvent& owner) = 0;
+  // Which code is traced, as the kernel takes it (cpu/address_filter.h); before Start.
+  virtual int SetFilter(const std::string& filter) = 0;
   // With whatever inherited it. When Stop returns, all that was traced is in the area, its head and
   // record published.
   virtual int Start() = 0;

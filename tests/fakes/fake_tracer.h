@@ -37,8 +37,10 @@ class FakeTracerKernel final : public TracerPort {
   bool tells_whole_area = false;           // as Intel PT does, of each piece
   bool tells_hardware_ids = false;         // 0x31 + CPU
   bool starts = true;
+  int filter_error = 0;
   std::optional<CounterTime> counter_time;
 
+  std::vector<std::string> filters;     // that were set, one an event
   std::vector<perf_event_attr> opened;  // their attributes
   int running_stops = 0;                // that found the tracer running
   uint64_t untraced_bytes = 0;          // of programs that ran while it was stopped
@@ -125,6 +127,10 @@ class FakeTracerKernel final : public TracerPort {
                      other.attr.clockid == attr.clockid
                  ? 0
                  : EINVAL;
+    }
+    int SetFilter(const std::string& filter) override {
+      if (kernel_->filter_error == 0) kernel_->filters.push_back(filter);
+      return kernel_->filter_error;
     }
     int Start() override {
       if (!kernel_->starts) return EINVAL;

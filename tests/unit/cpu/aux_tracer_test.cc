@@ -120,7 +120,7 @@ class AuxTracerTest : public testing::Test {
 
   FakeClock clock_;
   FakeFileSystem files_;
-  AuxTracerOptions options_{"/pmus", {0, 1}, kArea, false, {}};
+  AuxTracerOptions options_{"/pmus", {0, 1}, kArea, false, {}, {}};
   std::unique_ptr<FakeTracerKernel> kernel_;
   std::unique_ptr<AuxTracer> tracer_;
   std::vector<std::string> warnings_;
@@ -173,6 +173,62 @@ TEST_F(AuxTracerTest, TracesTwoCpusThroughOneSinkIntoTheFile) {
   EXPECT_EQ(spans[1]["bytes_of_cpu"][0]["cpu"], 0);
   EXPECT_EQ(spans[1]["bytes_of_cpu"][0]["bytes"], 3 * 14);
   EXPECT_EQ(spans[1]["bytes_of_cpu"][1]["bytes"], kTwoRunsBytes);
+}
+
+TEST_F(AuxTracerTest, TracesOnlyTheCodeThatAFilterNames) {
+  Kernel(AuxHeadKind::kWithinArea);
+  PutSysfs(&files_, "/pmus/intel_pt/nr_addr_filters", "2");
+  options_.filter = "filter 0x1000/0x20 @ /bin/x, start 0x40@/bin/y";
+  OpenAndAttach("intel_pt//u");
+  EXPECT_THAT(kernel_->filters, ElementsAre("filter 0x1000/0x20@/bin/x,start 0x40@/bin/y",
+                                            "filter 0x1000/0x20@/bin/x,start 0x40@/bin/y"))
+      << "of each CPU's event";
+  options_.whole_machine = true;
+  EXPECT_THAT(WhyNot("intel_pt//u"), HasSubstr("leave -a out"));
+  options_.filter = "filter 0xffffffff81000000/0x1000";
+  OpenAndAttach("intel_pt//", -1);
+  EXPECT_EQ(kernel_->filters.back(), "filter 0xffffffff81000000/0x1000");
+}
+
+TEST_F(AuxTracerTest, SaysWhyAFilterCannotBe) {
+  Kernel(AuxHeadKind::kWithinArea);
+  options_.filter = "filter 0x1000/0x20 @ /bin/x";
+  EXPECT_EQ(WhyNot("intel_pt//u"),
+            "it cannot filter by address: '/pmus/intel_pt/nr_addr_filters' does not exist");
+  PutSysfs(&files_, "/pmus/intel_pt/nr_addr_filters", "0");
+  EXPECT_THAT(WhyNot("intel_pt//u"), HasSubstr("nr_addr_filters' is 0"));
+  PutSysfs(&files_, "/pmus/intel_pt/nr_addr_filters", "1");
+  options_.filter += ",stop 0x2000 @ /bin/x";
+  EXPECT_EQ(WhyNot("intel_pt//u"), "2 address filters were asked for, and it has 1");
+  for (const char* wrong : {"main @ /bin/x", "filter 0x10 @ /bin/x", "start 0x10/0x20 @ /bin/x",
+                            "filter @ /bin/x", "filter", ","}) {
+    options_.filter = wrong;
+    EXPECT_THAT(WhyNot("intel_pt//u"), HasSubstr("is no address filter")) << wrong;
+  }
+  options_.filter = "filter main";
+  EXPECT_THAT(WhyNot("intel_pt//u"), HasSubstr("which file has 'main'"));
+  options_.filter = "filter 0x1000/0x20 @ /bin/x";
+  Open("intel_pt//u");
+  kernel_->filter_error = EOPNOTSUPP;
+  EXPECT_THAT(tracer_->Attach(FakeTracerKernel::kProcess).message(),
+              HasSubstr("does not take the address filter 'filter 0x1000/0x20@/bin/x'"));
+}
+
+extern "C" {
+[[gnu::used, gnu::noinline]] int FilteredByAddress(int number) { return number + 1; }
+}
+
+// Of this test's own program.
+TEST_F(AuxTracerTest, FindsTheFunctionThatAFilterNames) {
+  Kernel(AuxHeadKind::kWithinArea);
+  PutSysfs(&files_, "/pmus/intel_pt/nr_addr_filters", "2");
+  options_.filter = "filter FilteredByAddress @ /proc/self/exe";
+  OpenAndAttach("intel_pt//u");
+  ASSERT_EQ(kernel_->filters.size(), 2u);
+  EXPECT_THAT(kernel_->filters[0],
+              testing::MatchesRegex("filter 0x[0-9a-f]+/0x[1-9a-f][0-9a-f]*@/proc/self/exe"));
+  options_.filter = "filter no_such_function @ /proc/self/exe";
+  EXPECT_THAT(WhyNot("intel_pt//u"), HasSubstr("has no function 'no_such_function'"));
 }
 
 // What one of them wrote is its own ring's, whoever got it.
