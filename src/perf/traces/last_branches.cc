@@ -4,10 +4,13 @@
 
 #include <algorithm>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <set>
 #include <utility>
 
+#include "base/json_text.h"
+#include "base/side_process.h"
 #include "base/units.h"
 #include "perf/code/recorded_code.h"
 #include "perf/perf_activity.h"
@@ -17,6 +20,8 @@
 
 namespace hangscope {
 namespace {
+
+using Json = nlohmann::json;
 
 constexpr size_t kBranchesRead = 256;        // of a thread: what repeats is told once
 constexpr size_t kBranchesOfSink = 100'000;  // of all CPUs that share it
@@ -230,6 +235,70 @@ bool NamesThread(const Finding& finding) {
          std::any_of(finding.partners.begin(), finding.partners.end(), IsTraceable);
 }
 
+// By finding and, in each, in the order of its threads.
+using TracesOfFindings = std::vector<std::vector<FindingTrace>>;
+
+TracesOfFindings ReadTraces(LastBranchReader* reader, size_t most_threads,
+                            const std::vector<Finding>& findings) {
+  TracesOfFindings traces(findings.size());
+  std::set<int> told;
+  for (size_t f = 0; f < findings.size(); ++f) {
+    if (!findings[f].traces.empty()) continue;
+    for (const auto* subjects : {&findings[f].subjects, &findings[f].partners}) {
+      for (const FindingSubject& subject : *subjects) {
+        if (IsTraceable(subject) && told.size() < most_threads &&
+            told.insert(subject.thread).second)
+          traces[f].push_back(reader->TraceOf(subject));
+      }
+    }
+  }
+  return traces;
+}
+
+// Between two processes of the same program. A status that is not ok is its message alone.
+std::string Packed(const Status& status, const TracesOfFindings& traces) {
+  Json list = Json::array();
+  for (const auto& of_finding : traces) {
+    Json& each = list.emplace_back(Json::array());
+    for (const FindingTrace& trace : of_finding) {
+      Json branches = Json::array();
+      for (const FindingBranch& branch : trace.branches)
+        branches.push_back(
+            {branch.from, branch.to, branch.from_place, branch.to_place, branch.times});
+      each.push_back({trace.name, trace.thread, trace.cpu, trace.why_none, std::move(branches)});
+    }
+  }
+  return JsonText(Json{status.message(), std::move(list)});
+}
+
+Result<TracesOfFindings> Unpacked(const std::string& bytes) {
+  const Json json = Json::parse(bytes, nullptr, false);
+  if (!json.is_array() || json.size() != 2)
+    return Status::Corrupt("the process that decodes traces gave no answer");
+  if (!json[0].get_ref<const std::string&>().empty())
+    return Status::Corrupt(json[0].get<std::string>());
+  TracesOfFindings traces;
+  for (const Json& each : json[1]) {
+    std::vector<FindingTrace>& of_finding = traces.emplace_back();
+    for (const Json& one : each) {
+      FindingTrace& trace = of_finding.emplace_back();
+      one[0].get_to(trace.name);
+      one[1].get_to(trace.thread);
+      one[2].get_to(trace.cpu);
+      one[3].get_to(trace.why_none);
+      for (const Json& part : one[4]) {
+        FindingBranch& branch = trace.branches.emplace_back();
+        part[0].get_to(branch.from);
+        part[1].get_to(branch.to);
+        part[2].get_to(branch.from_place);
+        part[3].get_to(branch.to_place);
+        part[4].get_to(branch.times);
+      }
+    }
+  }
+  return traces;
+}
+
 }  // namespace
 
 Status AddLastBranches(FileSystem& files, Clock& clock, const std::string& path,
@@ -238,19 +307,20 @@ Status AddLastBranches(FileSystem& files, Clock& clock, const std::string& path,
   auto file = PerfFile::Open(files, path);
   if (!file.ok()) return file.status();
   if (!(*file)->has_traces() && (*file)->facts().auxtrace_info.empty()) return {};
-  LastBranchReader reader(files, clock, path, limits, std::move(*file));
-  if (Status status = reader.Read(); !status.ok()) return status;
-  std::set<int> told;
-  for (Finding& finding : *findings) {
-    if (!finding.traces.empty()) continue;
-    for (const auto* subjects : {&finding.subjects, &finding.partners}) {
-      for (const FindingSubject& subject : *subjects) {
-        if (!IsTraceable(subject) || told.size() == limits.threads ||
-            !told.insert(subject.thread).second)
-          continue;
-        finding.traces.push_back(reader.TraceOf(subject));
-        AddTraceLines(finding.traces.back(), &finding.lines);
-      }
+  const auto bytes = AskSideProcess("branch-reader", {}, [&] {
+    auto opened = PerfFile::Open(files, path);
+    if (!opened.ok()) return Packed(opened.status(), {});
+    LastBranchReader reader(files, clock, path, limits, std::move(*opened));
+    if (Status status = reader.Read(); !status.ok()) return Packed(status, {});
+    return Packed({}, ReadTraces(&reader, limits.threads, *findings));
+  });
+  if (!bytes.ok()) return bytes.status();
+  auto traces = Unpacked(bytes.value());
+  if (!traces.ok()) return traces.status();
+  for (size_t f = 0; f < findings->size() && f < traces->size(); ++f) {
+    for (FindingTrace& trace : (*traces)[f]) {
+      AddTraceLines(trace, &(*findings)[f].lines);
+      (*findings)[f].traces.push_back(std::move(trace));
     }
   }
   return {};

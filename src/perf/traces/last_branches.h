@@ -24,9 +24,10 @@ struct LastBranchLimits {
 };
 
 // Reads the perf.data at `path` through, and adds to each finding its threads' last branches, or a
-// sentence why there are none. Does nothing where no finding names a thread of this machine, or the
-// file is no recording with a hardware tracer. Fails where the file cannot be read; the findings
-// stay as they are then.
+// sentence why there are none. In a process of its own (base/side_process.h): libraries that decode
+// traces and read ELF and DWARF must not bring down who records. Does nothing where no finding
+// names a thread of this machine, or the file is no recording with a hardware tracer. Fails where
+// the file cannot be read; the findings stay as they are then.
 Status AddLastBranches(FileSystem& files, Clock& clock, const std::string& path,
                        const LastBranchLimits& limits, std::vector<Finding>* findings);
 
