@@ -84,6 +84,11 @@ int CatCommand(const std::vector<std::string>& words) {
     }
     if (!filled.empty()) sources = filled;
   }
+  // Who prints to both mostly prints to the first.
+  if (sources.size() > 1 && sources[0].stream == "stdout") {
+    PrintNote(fmt::format("this is stdout; --stream {} prints what came there", sources[1].stream));
+    sources.resize(1);
+  }
   if (sources.size() != 1) {
     std::string names;
     for (const HistorySource& source : sources)

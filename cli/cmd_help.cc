@@ -27,7 +27,8 @@ std::string MainHelpText() {
     text += fmt::format("  {:<8} {}\n", help.name, help.summary);
   text +=
       "\n  hangscope COMMAND -h       its most used options; --help: all of them\n"
-      "  hangscope --version, -V    the version; with -v what it was built with\n\nexamples\n";
+      "  hangscope --version, -V    the version; with -v what it was built with\n"
+      "  HANGSCOPE_OPT_ON_HANG=kill in the environment is --on-hang kill, and so on\n\nexamples\n";
   for (const HelpEntry& example : main.examples)
     text += fmt::format("  {}\n      {}\n", example.name, example.text);
   return text;

@@ -163,6 +163,8 @@ int WhyCommand(const std::vector<std::string>& words) {
   process.stop = !no_stop;
   SetScreen(STDOUT_FILENO, &process);
   auto report = recorded ? std::move(*recorded) : Ask(input.files(), options, process);
+  if (!report.ok() && ParseTargetSpec(input.files(), options.source.target).pid != 0)
+    return Fail(report.status());
   if (!report.ok())
     return Fail(WithAdvice(input.files(), input.WhyNot(report.status()), options.source.target));
   return Report(report, options.json);

@@ -91,9 +91,10 @@ void NoteUnknownVariables() {
 
 // `hangscope 4711`, `hangscope NAME`: why it hangs.
 int OnProcess(const std::string& word, std::vector<std::string> words) {
-  if (const Status status = ResolveTarget(PosixFileSystem(), &words[0]); !status.ok())
-    return Fail(status);
-  if (ParseTargetSpec(PosixFileSystem(), words[0]).pid != 0) return WhyCommand(words);
+  auto pid = FindProcess(word);
+  if (!pid.ok()) return Fail(pid.status());
+  words[0] = ProcessSpec(*pid);
+  if (*pid != 0) return WhyCommand(words);
   PrintError(UnknownCommand(word));
   return kExitUsage;
 }

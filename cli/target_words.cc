@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "base/numbers.h"
 #include "base/utf8.h"
 #include "process_names.h"
 #include "snapshot/recording_kind.h"
@@ -50,19 +51,26 @@ std::string AdviceOn(FileSystem& files, const std::string& target) {
 
 }  // namespace
 
-Status ResolveTarget(FileSystem& files, std::string* word) {
-  *word = SpecOfWord(files, *word);
-  if (!MayBeName(files, *word)) return CheckForSnapshot(files, *word);
-  const std::vector<NamedProcess> named = ProcessesNamed(*word);
+Result<int> FindProcess(const std::string& word) {
+  if (const auto pid = ParseWhole<int>(word, 1)) return *pid;
+  const std::vector<NamedProcess> named = ProcessesNamed(word);
   if (named.size() > 1) {
     std::string list;
     for (const NamedProcess& process : named)
       list += fmt::format("\n  {:<8} {}", process.pid,
                           Printable(std::string_view(process.command).substr(0, 60)));
     return Status::Usage(fmt::format("{} processes are called '{}'; choose one by its number:{}",
-                                     named.size(), Printable(*word), list));
+                                     named.size(), Printable(word), list));
   }
-  if (named.size() == 1) *word = ProcessSpec(named[0].pid);
+  return named.empty() ? 0 : named[0].pid;
+}
+
+Status ResolveTarget(FileSystem& files, std::string* word) {
+  *word = SpecOfWord(files, *word);
+  if (!MayBeName(files, *word)) return CheckForSnapshot(files, *word);
+  auto pid = FindProcess(*word);
+  if (!pid.ok()) return pid.status();
+  if (*pid != 0) *word = ProcessSpec(*pid);
   return {};
 }
 

@@ -14,6 +14,10 @@ namespace hangscope::cli {
 // of a folder that no command reads.
 Status ResolveTarget(FileSystem& files, std::string* word);
 
+// The process that `word` is the number or the name of, whatever files are called so; 0: there is
+// none. kUsage as above.
+Result<int> FindProcess(const std::string& word);
+
 // `status`, why `target` cannot be read, with what to do instead where that is known.
 Status WithAdvice(FileSystem& files, const Status& status, const std::string& target);
 

@@ -79,14 +79,18 @@ std::string Examples(const CommandHelp& help) {
 std::string Statuses(const CommandHelp& help) {
   std::string page = ".SH EXIT STATUS\n";
   for (const HelpEntry& status : help.statuses)
-    page += Tagged(Bold(status.name), status.text.empty() ? "it went well" : status.text);
+    page += Tagged(Bold(status.name), !status.text.empty() ? status.text
+                                      : status.name == "0" ? "it went well"
+                                                           : "it ended by itself");
   return page;
 }
 
 constexpr std::string_view kEnvironment =
-    "HANGSCOPE_OPT_NAME is the option --name where the command has one and its words have not, as "
-    "HANGSCOPE_OPT_STALL=60 is --stall 60; 1 sets a flag. The program that run starts does not get "
-    "them. NO_COLOR, where it is set and not empty, switches colours off.";
+    "Any option can be set by the environment: HANGSCOPE_OPT_ON_HANG=kill is --on-hang kill, and 1 "
+    "sets a flag. The words of the command win; commands without the option ignore it, and the "
+    "program "
+    "that run starts does not get the variables. NO_COLOR, where it is set and not empty, switches "
+    "colours off.";
 
 }  // namespace
 

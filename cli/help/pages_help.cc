@@ -49,7 +49,7 @@ CommandHelp ExportHelp() {
          OfKind(Kind::kFile)},
         {{"--binaries"},
          "DIR",
-         "of a perf.data, also a snapshot's: the recorded programs",
+         "of a perf.data, also a snapshot's: a folder with the recorded programs, by path or name",
          OfKind(Kind::kFolder)},
         {{"--vmlinux"},
          "FILE",
@@ -90,8 +90,9 @@ CommandHelp ReportHelp() {
       {"",
        {{{"--output", "-o"},
          "FILE",
-         "where the page goes [SNAPSHOT/report.html, of others NAME.report.html]; - is standard "
-         "output",
+         "where the page goes; - is standard output [report.html in the snapshot's folder; of "
+         "others "
+         "in this one: pid-4711.report.html of a process, else NAME.report.html]",
          OfKind(Kind::kFile)},
         {{"--force"}, "", "also where there is one already", {}},
         {{"--data"}, "", "the page's data alone, as JSON, on standard output (report-data.md)", {}},
@@ -106,7 +107,7 @@ CommandHelp ReportHelp() {
          OfKind(Kind::kFile)},
         {{"--binaries"},
          "DIR",
-         "of a perf.data, also a snapshot's: the recorded programs",
+         "of a perf.data, also a snapshot's: a folder with the recorded programs, by path or name",
          OfKind(Kind::kFolder)},
         {{"--vmlinux"},
          "FILE",

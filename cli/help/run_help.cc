@@ -19,16 +19,22 @@ OptionGroup Watching() {
         OneOf({"snapshot", "kill", "exec:", "none"})},
        {{"--act-on"},
         "WHICH",
-        "act on hangs that are possible, likely or certain at least; ,partial: also where "
-        "other threads go on [likely]",
+        "how sure a verdict must be for --on-hang to act: possible, likely, certain; with ,partial "
+        "behind it also where only some threads hang [likely]",
         OneOf({"possible", "likely", "certain", "likely,partial", "certain,partial"})},
-       {{"--timeout"}, "T", "end PROGRAM after T and tell all that is known; status 124", {}},
+       {{"--timeout"},
+        "T",
+        "end PROGRAM after T, as 10m, hang or not, with the report of a hang; status 124",
+        {}},
        {{"--junit"}, "FILE", "the outcome as JUnit XML", OfKind(Kind::kFile)},
        {{"--prefix"},
         "P",
         "rings are P.STREAM.*, snapshots P.snapshot-NNNN/ [~/.local/state/hangscope/...]",
         OfKind(Kind::kFile)},
-       {{"--quiet", "-q"}, "", "no heartbeats, and no last lines of a program that ends well", {}},
+       {{"--quiet", "-q"},
+        "",
+        "say nothing unless PROGRAM hangs, fails or dies; its output passes on",
+        {}},
        {{"--cpu"}, "", "record what the kernel does with PROGRAM, for snapshots", {}}}};
 }
 
@@ -41,7 +47,8 @@ OptionGroup MoreWatching() {
         {}},
        {{"--scope"},
         "TARGET",
-        "where its mailboxes are: pid:, file:PATH of RAM, none [found]",
+        "where the memory is that an instrumented PROGRAM or its guest records into: pid:, "
+        "file:PATH of RAM, none [found by itself]",
         OfKind(Kind::kFile)},
        {{"--expect-output"}, "T", "silence of T is a hang, whatever PROGRAM waits for", {}},
        {{"--closed"}, "", "nobody outside will come: a wait for somebody outside is a hang", {}},
@@ -138,10 +145,9 @@ CommandHelp RunHelp() {
       "watches. When its threads, or all cores of its trace, are stuck, or its log repeats itself, "
       "for the stall time, hangscope says where, and takes a snapshot. A program that waits for "
       "the outside, as a server does, is left alone.";
-  help.examples = {
-      {"hangscope run make test", ""},
-      {"hangscope run --on-hang kill --junit hang.xml -- ctest --test-dir build", ""},
-      {"hangscope run --elf fw.elf -- qemu-system-riscv32 -kernel fw.elf -d exec ...", ""}};
+  help.examples = {{"hangscope run make test", ""},
+                   {"hangscope run --on-hang kill --junit hang.xml -- ctest --test-dir build", ""},
+                   {"hangscope run --elf fw.elf -- qemu-system-riscv32 ... -d exec,nochain", ""}};
   help.operand_completion = OfKind(Kind::kProgram);
   help.groups = {Watching(), MoreWatching(), Recording(), OfKernel(), Snapshots(), Reporting()};
   help.after =

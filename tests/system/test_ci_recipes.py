@@ -211,7 +211,7 @@ class Script(Recipe):
         self.addCleanup(self.end, job)
         self.assertEqual(job.stdout.readline(), "ready\n")
         os.killpg(job.pid, signal.SIGTERM)
-        self.assertIn("killed by signal 15", job.communicate(timeout=30)[0])
+        self.assertIn("ended by signal 15 (Terminated), which was passed on to it", job.communicate(timeout=30)[0])
         self.assertEqual(job.returncode, 128 + signal.SIGTERM)
         self.assertEqual(self.kept(), self.FAILED)
 

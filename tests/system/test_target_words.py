@@ -70,6 +70,14 @@ class Files(Words):
             self.assertTrue(self.refused(command, *READERS[command], prefix).startswith(
                 f"'{prefix}' has no trace: what a program printed is not exported, hangscope cat prints it"))
 
+    def test_of_two_streams_are_stdout_for_cat(self):
+        prefix = self.folder / "both"
+        self.hangscope("run", "-q", "--prefix", prefix, "--", "sh", "-c", "echo one; echo two >&2")
+        done = self.hangscope("cat", prefix)
+        self.assertEqual((0, b"one\n", b"hangscope: this is stdout; --stream stderr prints what came there\n"),
+                         (done.status, done.out, done.err))
+        self.assertEqual(b"two\n", self.hangscope("cat", "--stream", "stderr", prefix).out)
+
     def test_that_are_programs_say_how_to_look_at_one(self):
         for command, words in READERS.items():
             said = self.refused(command, *words, "/bin/true")
@@ -100,6 +108,12 @@ class Processes(Words):
                 said = self.refused(command, *READERS[command], word)
                 self.assertIn(f"process {process.pid} has no file mapped", said)
                 self.assertIn(f"; hangscope why {process.pid} says what its threads wait for without that", said)
+
+    def test_come_before_files_where_no_command_is_named(self):
+        process = self.started("hs-both")  # the file lies in the folder, too
+        done = self.hangscope("hs-both", cwd=self.folder)
+        self.assertIn(f"process {process.pid} (hs-both)".encode(), done.out)
+        self.assertIn("'hs-both' has no scope", self.refused("why", "hs-both", cwd=self.folder))
 
     def test_of_one_name_are_listed(self):
         program = self.folder / "hs-same"
