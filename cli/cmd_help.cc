@@ -28,7 +28,8 @@ std::string MainHelpText() {
   text +=
       "\n  hangscope COMMAND -h       its most used options; --help: all of them\n"
       "  hangscope --version, -V    the version; with -v what it was built with\n"
-      "  HANGSCOPE_OPT_ON_HANG=kill in the environment is --on-hang kill, and so on\n\nexamples\n";
+      "  HANGSCOPE_OPT_ON_HANG=kill in the environment is --on-hang kill, and so on;\n"
+      "  NO_COLOR=1 there: no colours\n\nexamples\n";
   for (const HelpEntry& example : main.examples)
     text += fmt::format("  {}\n      {}\n", example.name, example.text);
   return text;

@@ -90,9 +90,8 @@ CommandHelp ReportHelp() {
       {"",
        {{{"--output", "-o"},
          "FILE",
-         "where the page goes; - is standard output [report.html in the snapshot's folder; of "
-         "others "
-         "in this one: pid-4711.report.html of a process, else NAME.report.html]",
+         "where the page goes [SNAPSHOT/report.html; ./pid-4711.report.html of a process, "
+         "./NAME.report.html of any other]; - is standard output",
          OfKind(Kind::kFile)},
         {{"--force"}, "", "also where there is one already", {}},
         {{"--data"}, "", "the page's data alone, as JSON, on standard output (report-data.md)", {}},

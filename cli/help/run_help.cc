@@ -12,7 +12,11 @@ OptionGroup Watching() {
         "FILE",
         "the program on the target: functions, files, lines",
         OfKind(Kind::kFile)},
-       {{"--stall"}, "T", "time without progress that makes a hang, as 2.5, 500ms or 2m [10]", {}},
+       {{"--stall"},
+        "T",
+        "how long all must stand still to be a hang, as 2.5, 500ms or 2m; silence alone is none "
+        "[10]",
+        {}},
        {{"--on-hang"},
         "WHAT",
         "snapshot; kill: end PROGRAM, status 124; exec:COMMAND of a shell; none [snapshot]",
@@ -43,7 +47,9 @@ OptionGroup MoreWatching() {
       "more about watching",
       {{{"--place-regex"},
         "RE",
-        "what a place of a log is: (?P<place>...) of the lines that match, (?P<core>...) whose",
+        "how to read a log: the group (?P<place>...) says where the program is, (?P<core>...) "
+        "which "
+        "core says so",
         {}},
        {{"--scope"},
         "TARGET",

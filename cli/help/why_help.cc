@@ -41,8 +41,9 @@ CommandHelp WhyHelp() {
          OfKind(Kind::kFile)},
         {{"--stall"},
          "T",
-         "how long hangscope looks at what may be alive; what lasts so long is a hang [1]; of "
-         "pid:N without a scope, the time between two looks [0.05]",
+         "how long what is alive must stand still to be a hang [1]; of an ordinary process, the "
+         "time "
+         "between the two looks at it [0.05]",
          {}},
         {{"--all"}, "", "all threads of pid:N, not as many as fit on the screen", {}},
         {{"--stacks"}, "", "all their stacks", {}},
