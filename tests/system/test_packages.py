@@ -5,6 +5,7 @@ It builds the packages, makes the roots and installs Debian's packages into them
 import fcntl
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 
@@ -191,7 +192,7 @@ class Debian(Packages):
 
     def commands(self, root):
         said = self.run_in(root, "hangscope --help")
-        return [line.split()[0] for line in said.splitlines() if line.startswith("  ") and line[2:3].isalpha() and not line.startswith("  hangscope")]
+        return re.findall(r"(?m)^  ([a-z]+) {2,}[a-z]", said)
 
     def shells_complete(self, root):
         """Tab, in a bash at a terminal; the others by their own means of asking."""
