@@ -66,13 +66,14 @@ int CatCommand(const std::vector<std::string>& words) {
   if (Status status = ChooseNewest("recording", NewestRecording, &target); !status.ok())
     return Fail(status);
   std::vector<HistorySource> sources = FindHistory(PosixFileSystem(), target);
-  if (Status status = CheckForSnapshot(PosixFileSystem(), target); sources.empty() && !status.ok())
-    return Fail(status);
-  if (sources.empty())
+  if (sources.empty()) {
+    if (Status status = CheckForSnapshot(PosixFileSystem(), target); !status.ok())
+      return Fail(status);
     return Fail(Status::NotFound(fmt::format(
         "'{}' is no recording of output: there is no '{}.index', and no stream in a folder of "
         "that name",
         target, target)));
+  }
   if (!stream.empty())
     std::erase_if(sources, [&](const HistorySource& s) { return s.stream != stream; });
   // A stream on which nothing came is no choice.

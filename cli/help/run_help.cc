@@ -1,4 +1,5 @@
 #include "help/all_helps.h"
+#include "help/shared_options.h"
 
 namespace hangscope::cli {
 namespace {
@@ -95,39 +96,20 @@ OptionGroup Recording() {
 
 OptionGroup OfKernel() {
   return {"what the kernel does with it (hangscope doctor says what is permitted)",
-          {{{"--event", "-e"},
-            "EVENT",
-            "record this, too: as perf names it, or probe:FUNCTION@BINARY; repeatable",
-            {}},
-           {{"--all-cpus", "-a"}, "", "of all processes", {}},
-           {{"--call-stacks", "-g"}, "", "call stacks of events", {}},
-           {{"--filter"}, "F", "code that a tracer traces: 'filter main @ /bin/x'", {}},
-           {{"--cpu-size"}, "S", "of the ring of each CPU [4M]", {}},
-           {{"--window"},
-            "W",
-            "what a snapshot covers: 2s, 16M, since-last, all, coherent [coherent]",
-            OneOf({"coherent", "since-last", "all"})}},
-          false};
+          CpuOptionHelps(), false};
 }
 
 OptionGroup Snapshots() {
-  return {
-      "snapshots",
-      {{{"--trigger"}, "RE", "take one for a line that matches RE (RE2); repeatable", {}},
-       {{"--trigger-rate"},
-        "P%[/T]",
-        "take one when less than P % of the usual rate comes, over T [5] seconds",
-        {}},
-       {{"--trigger-silence"}, "T", "take one when nothing comes for T", {}},
-       {{"--trigger-quiet"}, "T", "each trigger rests so long after it fired [1]", {}},
-       {{"--on-exit"},
-        "WHAT",
-        "snapshot: if PROGRAM dies or its status is not 0; unless-stopped: not if it was sent a "
-        "signal to end; always; none [snapshot]",
-        OneOf({"snapshot", "unless-stopped", "always", "none"})},
-       {{"--post"}, "T|S", "record on for a time (2s) or a size (16M) before taking one", {}},
-       {{"--max-snapshots"}, "M", "how many are kept: the first and the newest [2]", {}}},
-      false};
+  return {"snapshots",
+          Joined(TriggerOptionHelps(),
+                 {{{"--on-exit"},
+                   "WHAT",
+                   "snapshot: if PROGRAM dies or its status is not 0; unless-stopped: not "
+                   "if it was sent a "
+                   "signal to end; always; none [snapshot]",
+                   OneOf({"snapshot", "unless-stopped", "always", "none"})}},
+                 SnapshotOptionHelps()),
+          false};
 }
 
 OptionGroup Reporting() {

@@ -1,4 +1,5 @@
 #include "help/all_helps.h"
+#include "help/shared_options.h"
 
 namespace hangscope::cli {
 
@@ -39,17 +40,7 @@ CommandHelp TeeHelp() {
         {{"--lossless"}, "", "wait for a slow reader instead of losing what it does not take", {}},
         {{"--place-regex"}, "RE", "what a place of a log is, as for run", {}}},
        false},
-      {"snapshots",
-       {{{"--trigger"}, "RE", "take one for a line that matches RE (RE2); repeatable", {}},
-        {{"--trigger-rate"},
-         "P%[/T]",
-         "take one when less than P % of the usual rate comes, over T [5] seconds",
-         {}},
-        {{"--trigger-silence"}, "T", "take one when nothing comes for T", {}},
-        {{"--trigger-quiet"}, "T", "each trigger rests so long after it fired [1]", {}},
-        {{"--post"}, "T|S", "record on for a time (2s) or a size (16M) before taking one", {}},
-        {{"--max-snapshots"}, "M", "how many are kept: the first and the newest [2]", {}}},
-       false},
+      {"snapshots", Joined(TriggerOptionHelps(), SnapshotOptionHelps()), false},
       {"reporting",
        {{{"--heartbeat"}, "T", "a sign of life on stderr every T seconds, 0: none [5]", {}},
         {{"--json"}, "", "JSON Lines instead of text (json.md)", {}},

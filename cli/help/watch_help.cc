@@ -1,4 +1,5 @@
 #include "help/all_helps.h"
+#include "help/shared_options.h"
 
 namespace hangscope::cli {
 
@@ -84,19 +85,8 @@ CommandHelp WatchHelp() {
         {{"--append"}, "", "append to the log that is there", {}}},
        false},
       {"what the kernel does with one process (as for hangscope run)",
-       {{{"--cpu"}, "", "record it; snapshots have it, beside threads and mailboxes", {}},
-        {{"--event", "-e"},
-         "EVENT",
-         "record this, too: as perf names it, or probe:FUNCTION@BINARY; repeatable",
-         {}},
-        {{"--all-cpus", "-a"}, "", "of all processes", {}},
-        {{"--call-stacks", "-g"}, "", "call stacks of events", {}},
-        {{"--filter"}, "F", "code that a tracer traces: 'filter main @ /bin/x'", {}},
-        {{"--cpu-size"}, "S", "of the ring of each CPU [4M]", {}},
-        {{"--window"},
-         "W",
-         "what a snapshot covers: 2s, 16M, since-last, all, coherent [coherent]",
-         OneOf({"coherent", "since-last", "all"})}},
+       Joined({{{"--cpu"}, "", "record it; snapshots have it, beside threads and mailboxes", {}}},
+              CpuOptionHelps()),
        false}};
   help.after =
       "On a terminal it shows the cores live; ? there says what keys do, q ends it, and what was "

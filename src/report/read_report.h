@@ -32,8 +32,6 @@ struct ReportOptions {
 // bounded by `most_events` and the sizes that a manifest, a scope and the last lines may have.
 Result<Report> ReadReport(FileSystem& files, Clock& clock, const ReportOptions& options);
 
-// The name of the page in a snapshot.
-
 // Writes the page of `report` to `path`, by way of `fresh`, a name on the same file system that
 // nobody else uses: whoever opens `path` finds a whole page. `mode`: kNew where a user asked for
 // it, kRecordedNew for a part of a recording. A page that is larger than `most_bytes` is not

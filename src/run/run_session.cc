@@ -174,7 +174,7 @@ class Runner {
     exit_ = child_->Poll();
     if (!exit_) return false;
     ended_at_ = clock_.Monotonic();
-    const bool is_as_wanted = told_to_end_ && options_.observer.on_exit == OnExit::kUnlessStopped;
+    const bool is_as_wanted = IsToldToEnd() && options_.observer.on_exit == OnExit::kUnlessStopped;
     if (!ended_by_hang_ && !timed_out_ && !is_as_wanted) observer_->OnExit(*exit_);
     return true;
   }
@@ -221,10 +221,14 @@ class Runner {
   void PassOn(int number, SignalSource source) {
     if (source == SignalSource::kTerminal) terminal_signals_.insert(number);
     child_->Signal(number, source);
+    if (exit_ && (!passed_on_.empty() || exit_->signal == number)) recording_.Stop();
     passed_on_.insert(number);
-    if (exit_ && (asked_to_end_ || exit_->signal == number)) recording_.Stop();
-    asked_to_end_ = true;
-    if (number != SIGHUP) told_to_end_ = true;
+  }
+
+  // SIGHUP means to many: read your settings.
+  bool IsToldToEnd() const {
+    return std::any_of(passed_on_.begin(), passed_on_.end(),
+                       [](int number) { return number != SIGHUP; });
   }
 
   std::string WhoIsWaitedFor(const std::vector<std::string>& holders) const {
@@ -365,8 +369,6 @@ class Runner {
   std::set<int> terminal_signals_;  // of those below, what the terminal sent
   std::set<int> passed_on_;
   TimeNs kill_at_ = 0;
-  bool asked_to_end_ = false;  // by a signal that was passed on
-  bool told_to_end_ = false;   // by another than SIGHUP, which means to many: read your settings
   bool ended_by_hang_ = false;
   bool timed_out_ = false;
   bool is_time_over_ = false;

@@ -25,8 +25,8 @@ constexpr bool IsFolder(RecordingKind kind) {
 
 // The first of these that fits. Reads the beginning of a file and lists its folder.
 RecordingKind KindOf(FileSystem& files, const std::string& path);
-// kNotFound, with what to give instead, for a folder that is no snapshot nor what is left of one,
-// and for the rings of a run. Ok for all else.
+// kNotFound, with what to give instead, for a folder that is no snapshot nor what is left of one.
+// Ok for all else.
 Status CheckForSnapshot(FileSystem& files, const std::string& path);
 
 }  // namespace hangscope
