@@ -5,18 +5,19 @@ namespace hangscope::cli {
 using Kind = Completion::Kind;
 
 std::vector<OptionHelp> CodeOptionHelps() {
-  return {{{"--binaries"},
-           "DIR",
-           "of a perf.data, also a snapshot's: a folder with the recorded programs, by path or name",
-           OfKind(Kind::kFolder)},
-          {{"--vmlinux"},
-           "FILE",
-           "likewise the recorded kernel, or a kcore, or a folder with one",
-           OfKind(Kind::kFile)},
-          {{"--kallsyms"},
-           "FILE",
-           "likewise names of the kernel's functions, as /proc/kallsyms has them",
-           OfKind(Kind::kFile)}};
+  return {
+      {{"--binaries"},
+       "DIR",
+       "of a perf.data, also a snapshot's: a folder with the recorded programs, by path or name",
+       OfKind(Kind::kFolder)},
+      {{"--vmlinux"},
+       "FILE",
+       "likewise the recorded kernel, or a kcore, or a folder with one",
+       OfKind(Kind::kFile)},
+      {{"--kallsyms"},
+       "FILE",
+       "likewise names of the kernel's functions, as /proc/kallsyms has them",
+       OfKind(Kind::kFile)}};
 }
 
 std::vector<OptionHelp> CpuOptionHelps() {

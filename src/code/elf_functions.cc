@@ -104,15 +104,12 @@ Status SearchFile(const std::string& path, Search* search) {
   return {};
 }
 
-}  // namespace
-
-Result<std::vector<uint64_t>> FunctionOffsets(const std::string& path,
-                                              const std::string& function) {
+// By their offsets, at least one.
+Result<std::map<uint64_t, uint64_t>> FindFunctions(const std::string& path,
+                                                   const std::string& function) {
   Search search{function, STT_FUNC, {}, {}};
   if (Status status = SearchFile(path, &search); !status.ok()) return status;
-  std::vector<uint64_t> offsets;
-  for (const auto& [offset, bytes] : search.offsets) offsets.push_back(offset);
-  if (!offsets.empty()) return offsets;
+  if (!search.offsets.empty()) return std::move(search.offsets);
   if (search.names.empty())
     return Status::NotFound("'" + path + "' has no symbols: give a program that is not stripped");
   const std::vector<std::string> near = NearNames(function, std::move(search.names), 3, 1);
@@ -121,15 +118,25 @@ Result<std::vector<uint64_t>> FunctionOffsets(const std::string& path,
       (near.empty() ? "; 'nm -C' lists those that it has" : ", did you mean '" + near[0] + "'?"));
 }
 
+}  // namespace
+
+Result<std::vector<uint64_t>> FunctionOffsets(const std::string& path,
+                                              const std::string& function) {
+  auto found = FindFunctions(path, function);
+  if (!found.ok()) return found.status();
+  std::vector<uint64_t> offsets;
+  for (const auto& [offset, bytes] : *found) offsets.push_back(offset);
+  return offsets;
+}
+
 Result<FunctionExtent> FunctionExtentOf(const std::string& path, const std::string& function) {
-  auto offsets = FunctionOffsets(path, function);
-  if (!offsets.ok()) return offsets.status();
-  if (offsets->size() > 1)
-    return Status::Usage("'" + function + "' stands for " + std::to_string(offsets->size()) +
+  auto found = FindFunctions(path, function);
+  if (!found.ok()) return found.status();
+  if (found.value().size() > 1)
+    return Status::Usage("'" + function + "' stands for " + std::to_string(found.value().size()) +
                          " functions of '" + path + "'; give one of 'nm' as it is");
-  Search search{function, STT_FUNC, {}, {}};
-  if (Status status = SearchFile(path, &search); !status.ok()) return status;
-  return FunctionExtent{offsets->front(), search.offsets[offsets->front()]};
+  const auto [offset, bytes] = *found.value().begin();
+  return FunctionExtent{offset, bytes};
 }
 
 Result<std::optional<uint64_t>> VariableOffset(const std::string& path, const std::string& name) {
