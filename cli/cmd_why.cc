@@ -14,11 +14,13 @@
 #include "options.h"
 #include "piped_input.h"
 #include "process/linux_inspector.h"
+#include "progress_bar.h"
 #include "run/recording_places.h"
 #include "snapshot/recording_kind.h"
 #include "target/target_spec.h"
 #include "target_words.h"
 #include "why/why.h"
+#include "why/why_all.h"
 #include "why/why_debugger.h"
 #include "why/why_perf.h"
 #include "why/why_process.h"
@@ -48,6 +50,20 @@ Result<WhyReport> Ask(FileSystem& files, const WhyOptions& options, WhyProcessOp
   process.pid = spec.pid;
   process.json = options.json;
   return AskWhyPid(PosixFileSystem(), clock, **inspector, options, process);
+}
+
+Result<WhyReport> AskAll(const WhyOptions& options, const WhyProcessOptions& process) {
+  SystemClock clock;
+  ProgressBar bar(clock, false);
+  bar.Begin("looking");
+  WhyAllOptions all;
+  all.apart = process.apart;
+  all.stop = process.stop;
+  all.json = options.json;
+  all.columns = process.columns;
+  all.progress = [&bar](double part) { bar.Show(part); };
+  return AskWhyAllHung(
+      clock, ProcFolder("/proc"), [&clock] { return OpenLinuxInspector(clock); }, all);
 }
 
 Result<size_t> ParseBranches(const std::string& text) {
@@ -117,6 +133,7 @@ int WhyCommand(const std::vector<std::string>& words) {
   std::vector<std::string> with;
   bool no_stop = false;
   bool debuginfod = false;
+  bool all_hung = false;
   parser.Positional("target", &options.source.target);
   parser.Option("--elf", &options.source.elf);
   parser.Option("--device", &device);
@@ -130,13 +147,18 @@ int WhyCommand(const std::vector<std::string>& words) {
   parser.Flag("--debuginfod", &debuginfod);
   parser.Flag("--all", &process.all_threads);
   parser.Flag("--stacks", &process.all_stacks);
+  parser.Flag("--all-hung", &all_hung);
   if (const auto exit = parser.Parse(words)) return *exit;
   LimitCost(kMostCpuSecondsOfWhy);
   if (!device.empty() && (!options.source.target.empty() || !options.source.elf.empty()))
     return Fail(
         Status::Usage("--device stands instead of a TARGET and --elf: its file names them"));
   if (!device.empty()) return Report(AskDevice(device, stall, options), options.json);
-  if (Status status = ChooseNewest("snapshot", NewestSnapshot, &options.source.target);
+  if (all_hung && (!options.source.target.empty() || !with.empty()))
+    return Fail(Status::Usage(
+        "--all-hung asks all processes of this machine, so it takes neither TARGET nor --with"));
+  if (Status status =
+          all_hung ? Status() : ChooseNewest("snapshot", NewestSnapshot, &options.source.target);
       !status.ok())
     return Fail(status);
   if (debuginfod) AskDebugInfoServers();
@@ -145,6 +167,9 @@ int WhyCommand(const std::vector<std::string>& words) {
     if (!time.ok()) return Fail(time.status());
     options.stall = process.apart = *time;
   }
+  process.stop = !no_stop;
+  SetScreen(STDOUT_FILENO, &process);
+  if (all_hung) return Report(AskAll(options, process), options.json);
   auto last_branches = ParseBranches(branches);
   if (!last_branches.ok()) return Fail(last_branches.status());
   for (const std::string& path : with) {
@@ -160,8 +185,6 @@ int WhyCommand(const std::vector<std::string>& words) {
   if (!places.ok()) return Fail(places.status());
   auto recorded = AskRecording(input.files(), options,
                                {"", options.stall, options.json, *places, *last_branches});
-  process.stop = !no_stop;
-  SetScreen(STDOUT_FILENO, &process);
   auto report = recorded ? std::move(*recorded) : Ask(input.files(), options, process);
   if (!report.ok() && ParseTargetSpec(input.files(), options.source.target).pid != 0)
     return Fail(report.status());

@@ -8,7 +8,8 @@ CommandHelp WhyHelp() {
   CommandHelp help;
   help.name = "why";
   help.summary = "say why a process or a target hangs, or died";
-  help.usages = {"hangscope why [options] [TARGET]", "hangscope PID|NAME"};
+  help.usages = {"hangscope why [options] [TARGET]", "hangscope why --all-hung",
+                 "hangscope PID|NAME"};
   help.about =
       "Says why a target hangs or died: who waits for whom, who stopped first and what it did "
       "then, faults, what is corrupt. A Linux process needs nothing for that; any other TARGET "
@@ -47,6 +48,7 @@ CommandHelp WhyHelp() {
          {}},
         {{"--all"}, "", "all threads of pid:N, not as many as fit on the screen", {}},
         {{"--stacks"}, "", "all their stacks", {}},
+        {{"--all-hung"}, "", "of all processes of this machine, those that hang", {}},
         {{"--json"}, "", "JSON Lines (json.md)", {}}}},
       {"of live targets",
        {{{"--intrusive"}, "", "the target may be stopped for a moment", {}},

@@ -27,6 +27,7 @@ struct InspectOptions {
   // descend from whoever collects them now.
   bool descendants = false;
   std::vector<int> also;
+  size_t most_asked = 256;  // processes; how many are left out, the look says
   // Find out, too, which of their connections lead to other machines.
   bool remote_ends = false;
   // single-step what runs, to see whether it goes in circles; needs `stop`

@@ -12,8 +12,7 @@
 namespace hangscope {
 namespace {
 
-constexpr size_t kMostProcesses = 64;  // of one question about one process
-constexpr size_t kMostAsked = 256;
+constexpr size_t kMostProcesses = 64;     // of one question about one process
 constexpr size_t kMostRemoteEnds = 4096;  // connections to other machines that are told of
 
 class LinuxInspector final : public ProcessInspector {
@@ -64,7 +63,7 @@ std::vector<int> WhoIsAsked(int pid, InspectionContext& context) {
 LinuxInspector::Looks LinuxInspector::ReadAll(int pid, InspectionContext& context) {
   Looks looks;
   std::vector<int> asked = WhoIsAsked(pid, context);
-  const size_t too_many = asked.size() - std::min(asked.size(), kMostAsked);
+  const size_t too_many = asked.size() - std::min(asked.size(), context.options.most_asked);
   looks.asked_are_all = too_many == 0;
   asked.resize(asked.size() - too_many);
   std::set<int> known(asked.begin(), asked.end());
@@ -133,7 +132,7 @@ Result<SystemSample> LinuxInspector::Inspect(int pid, const InspectOptions& opti
         "{} more process{} not looked at: a look takes at most {} processes that it is asked "
         "about, {} more that their waits lead to, and {:.0f} s; ask for one of them by "
         "its own number",
-        left_out, left_out == 1 ? " was" : "es were", kMostAsked, kMostProcesses - 1,
+        left_out, left_out == 1 ? " was" : "es were", options.most_asked, kMostProcesses - 1,
         Seconds(options.budget)));
   }
   look.longest_stop = context.longest_stop;

@@ -40,11 +40,6 @@ Status CheckKnown(const SystemSample& look, const ProcessJudgement& judgement) {
   return Status::Io(process.warnings[0]);
 }
 
-struct TwoLooks {
-  std::vector<SystemSample> looks;
-  ProcessJudgement judgement;
-};
-
 bool IsOf(int pid, const SystemSample& look) {
   return !look.processes.empty() && look.processes[0].pid == pid;
 }
@@ -155,13 +150,13 @@ Verdict JudgeThreads(Clock& clock, const TwoLooks& two) {
   return JudgeLook(clock, std::move(picture), two.looks.front().begin);
 }
 
-std::string JsonOf(Clock& clock, const TwoLooks& two, const WhyProcessOptions& options) {
+}  // namespace
+
+std::string LooksJson(Clock& clock, const TwoLooks& two, const WhyProcessOptions& options) {
   const WhyPart part{TargetName(two.looks.back()), two.looks.front().begin, {}, "", ""};
   return WhyVerdictLine(clock, JudgeThreads(clock, two), part) +
          ProcessJson(SceneOf(two, options), clock.Wall(), clock.Monotonic());
 }
-
-}  // namespace
 
 ProcessHangs FindProcessHangs(Clock& clock, ProcessInspector& inspector,
                               const HangQuestion& question) {
@@ -179,7 +174,7 @@ ProcessHangs FindProcessHangs(Clock& clock, ProcessInspector& inspector,
   std::erase_if(two->judgement.findings,
                 [](const ProcessFinding& each) { return each.kind == FindingKind::kZombie; });
   std::string threads =
-      CheckKnown(two->looks.back(), two->judgement).ok() ? JsonOf(clock, *two, options) : "";
+      CheckKnown(two->looks.back(), two->judgement).ok() ? LooksJson(clock, *two, options) : "";
   Sightings told = ToldSightings(two->judgement, two->looks.back());
   return {std::move(told.findings), std::move(two->judgement.standing), std::move(told.waits),
           std::move(told.still_threads), std::move(threads)};
@@ -299,7 +294,7 @@ Result<WhyReport> AskWhyProcess(Clock& clock, ProcessInspector& inspector,
   auto two = SampleKnown(clock, inspector, options);
   if (!two.ok()) return two.status();
   const Verdict verdict = JudgeThreads(clock, *two);
-  if (options.json) return WhyReport{JsonOf(clock, *two, options), IsBad(verdict)};
+  if (options.json) return WhyReport{LooksJson(clock, *two, options), IsBad(verdict)};
   ProcessScene scene = SceneOf(*two, options);
   scene.standing = StandingText(verdict);
   return WhyReport{ProcessText(scene), IsBad(verdict)};

@@ -7,6 +7,7 @@
 
 #include "proc/process_inspector.h"
 #include "process/host_look.h"
+#include "process/process_verdict.h"
 #include "why/why.h"
 
 namespace hangscope {
@@ -22,6 +23,14 @@ struct WhyProcessOptions {
   size_t columns = 80;
   size_t lines = 22;
 };
+
+// Looks at the same processes, the newest last, and what they show.
+struct TwoLooks {
+  std::vector<SystemSample> looks;
+  ProcessJudgement judgement;
+};
+// As `why --json` says it: the verdict, then all that was seen, in lines.
+std::string LooksJson(Clock& clock, const TwoLooks& two, const WhyProcessOptions& options);
 
 // Whom a recorder asks about.
 struct HangQuestion {
