@@ -226,6 +226,9 @@ struct ThreadWait {
   bool owner_died = false;  // there is no such thread any more
   // fork() copied the lock while `owner`, a thread of another process, held it there
   bool owner_copied = false;
+  // the lock does not record its holder; in the code of the function where `owner` stands every way
+  // leads through taking it, and through nothing that gives it back
+  bool owner_by_code = false;
   std::optional<int> thread;  // of kJoin: which
   // Of kChild: the processes it would take. Of other waits: those whose end interrupts it with
   // SIGCHLD, which is handled, or makes one of its files ready.

@@ -81,6 +81,7 @@ ThreadWait ReadWait(const SavedJson& json) {
   wait.owner = Id(json, "owner");
   wait.owner_died = TrueField(json, "owner_died");
   wait.owner_copied = TrueField(json, "owner_copied");
+  wait.owner_by_code = TrueField(json, "owner_by_code");
   wait.thread = Id(json, "thread");
   wait.children = Ids(json, "children");
   wait.signals = CountField(json, "signals").value_or(0);

@@ -109,6 +109,9 @@ Result<SystemSample> LinuxInspector::Inspect(int pid, const InspectOptions& opti
       for (auto& process : all) process->Stop();
     }).join();
   }
+  if (options.stacks) {
+    for (auto& process : processes) process->FindHolders();
+  }
   for (auto& process : processes) process->Verify();
   for (auto& process : processes) look.processes.push_back(process->ReleaseFacts());
   look.asked = std::move(asked);

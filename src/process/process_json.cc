@@ -74,6 +74,7 @@ Json WaitObject(const ThreadFacts& thread, const SystemSample& look) {
   if (wait.owner) json["owner"] = IdOnHost(*wait.owner);
   if (wait.owner_died) json["owner_died"] = true;
   if (wait.owner_copied) json["owner_copied"] = true;
+  if (wait.owner_by_code) json["owner_by_code"] = true;
   if (wait.thread) json["thread"] = IdOnHost(*wait.thread);
   if (!wait.children.empty()) json["children"] = OnTheirHost(wait.children);
   if (wait.signals != 0) json["signals"] = wait.signals;

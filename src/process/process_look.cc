@@ -280,7 +280,7 @@ void ProcessLook::ExplainThread(size_t i) {
     work.meaning.kind = WaitKind::kSupervisor;
   }
   if (walker_ != nullptr && !context_.IsLate())
-    StoreWalk(walker_->Walk(ImageOf(work.raw), context_.options.most_frames), &thread);
+    StoreWalk(walker_->Walk(ImageOf(work.raw), context_.options.most_frames), &work, &thread);
   else if (context_.options.stacks)
     thread.stack_warning = walker_ == nullptr ? walker_trouble_ : "the time for looking was up";
   ExplainWait(work, &thread);
@@ -313,7 +313,8 @@ std::string ProcessLook::StackBytes(uint64_t from) const {
       from, static_cast<size_t>(std::min<uint64_t>(kStackBytes, mapping->end - from)));
 }
 
-void ProcessLook::StoreWalk(StackWalk walk, ThreadFacts* thread) {
+void ProcessLook::StoreWalk(StackWalk walk, Work* work, ThreadFacts* thread) {
+  work->places = std::move(walk.places);
   thread->stack = std::move(walk.frames);
   thread->stack_incomplete = !walk.complete;
   thread->stack_warning = std::move(walk.warning);
@@ -671,7 +672,7 @@ void ProcessLook::StopThread(Work* work, ThreadFacts* thread) {
     python = PythonFramesOf(work->raw, image.registers.stack_pointer());
   }
   context_.longest_stop = std::max(context_.longest_stop, context_.clock.Monotonic() - begin);
-  StoreWalk(walker_->Walk(image, context_.options.most_frames), thread);
+  StoreWalk(walker_->Walk(image, context_.options.most_frames), work, thread);
   const bool was_blocked = work->raw.IsBlocked();
   if (!was_blocked) {
     if (interrupted < 0) StepThread(work->raw.status, thread);

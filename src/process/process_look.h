@@ -19,6 +19,7 @@
 #include "proc/thread_reader.h"
 #include "proc/thread_stop.h"
 #include "process/futex_kind.h"
+#include "process/locks/held_objects.h"
 #include "process/spin_loop.h"
 #include "process/stack_walker.h"
 #include "process/system_call.h"
@@ -95,10 +96,11 @@ class ProcessLook {
   ProcessLook(InspectionContext& context, WalkerCache& walkers, int pid);
 
   // These in this order; other processes' steps of the same name before the next.
-  bool Read();     // false: there is no such process
-  void Explain();  // what the threads wait for, and where they are; nothing is stopped
-  void Stop();     // those that it takes; on the thread that will let go of them
-  void Verify();   // takes back what is said of threads that have moved meanwhile, or are frozen
+  bool Read();         // false: there is no such process
+  void Explain();      // what the threads wait for, and where they are; nothing is stopped
+  void Stop();         // those that it takes; on the thread that will let go of them
+  void FindHolders();  // of locks that do not record it
+  void Verify();  // takes back what is said of threads that have moved meanwhile, or are frozen
 
   // Processes that the waits lead to.
   std::set<int> LeadsTo() const;
@@ -109,6 +111,7 @@ class ProcessLook {
     RawThread raw;
     CallMeaning meaning;
     bool was_stopped = false;
+    std::vector<StackPlace> places;  // innermost first
   };
 
   void StoreThread(RawThread raw);
@@ -118,7 +121,7 @@ class ProcessLook {
   void ExplainThread(size_t i);
   ThreadImage ImageOf(const RawThread& raw) const;
   std::string StackBytes(uint64_t from) const;
-  void StoreWalk(StackWalk walk, ThreadFacts* thread);
+  void StoreWalk(StackWalk walk, Work* work, ThreadFacts* thread);
   PythonFrames PythonFramesOf(const RawThread& raw, uint64_t stack_pointer);
   void AddPython(PythonFrames python, ThreadFacts* thread);
   void ExplainWait(const Work& work, ThreadFacts* thread);
@@ -133,6 +136,8 @@ class ProcessLook {
   std::optional<int> ThreadOfOthers(int inner) const;
   void LeadToProcessOf(int thread);
   void FindOwnerElsewhere(int inner, ThreadWait* wait);
+  std::vector<uint64_t> HeldByThread(const Work& work, size_t* calls);
+  LockCall LockCallAt(uint64_t target);
   bool WantsStop(const Work& work, const ThreadFacts& thread) const;
   void StopThread(Work* work, ThreadFacts* thread);
   void StepThread(const TaskStatus& status, ThreadFacts* thread);
@@ -158,6 +163,7 @@ class ProcessLook {
   std::vector<MemoryMapping> mappings_;
   StackWalker* walker_ = nullptr;
   std::string walker_trouble_;
+  std::map<uint64_t, LockCall> lock_calls_;  // by address of a function
   std::optional<PythonReader> python_;
   std::string python_module_;  // the file that the interpreter is in
   std::set<int> leads_to_;

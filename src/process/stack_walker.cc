@@ -99,8 +99,22 @@ const Dwfl_Thread_Callbacks kThreadCallbacks = {
 struct PlaceList {
   // within the instruction that is being carried out: a call, but for the first
   std::vector<uint64_t> pcs;
+  std::vector<StackPlace> places;
   size_t most = 0;
 };
+
+StackPlace PlaceOf(Dwfl_Frame* frame, uint64_t pc) {
+  StackPlace place;
+  place.pc = pc;
+  for (size_t i = 0; i < place.registers.size(); ++i) {
+    Dwarf_Word value = 0;
+    if (dwfl_frame_reg(frame, static_cast<unsigned>(i), &value) == 0) place.registers[i] = value;
+  }
+  Dwarf_Word stack = 0;
+  if (dwfl_frame_reg(frame, ThreadRegisters::kStackPointer, &stack) == 0)
+    place.stack_pointer = stack;
+  return place;
+}
 
 int CollectFrame(Dwfl_Frame* frame, void* list) {
   PlaceList& places = *static_cast<PlaceList*>(list);
@@ -108,6 +122,7 @@ int CollectFrame(Dwfl_Frame* frame, void* list) {
   bool is_activation = false;
   if (!dwfl_frame_pc(frame, &pc, &is_activation)) return DWARF_CB_ABORT;
   places.pcs.push_back(is_activation || pc == 0 ? pc : pc - 1);
+  places.places.push_back(PlaceOf(frame, pc));
   return places.pcs.size() < places.most ? DWARF_CB_OK : DWARF_CB_ABORT;
 }
 
@@ -246,6 +261,7 @@ StackWalk StackWalker::WalkOnce(const ThreadImage& image, size_t most_frames) {
   image_ = &image;
   const int ended = dwfl_getthread_frames(dwfl_, image.tid, CollectFrame, &places);
   image_ = nullptr;
+  walk.places = std::move(places.places);
   walk.complete = ended == 0 && !places.pcs.empty() && IsOutermost(places.pcs.back());
   for (const uint64_t pc : places.pcs) {
     const std::vector<StackFrame>& names = Name(pc);
@@ -457,6 +473,15 @@ std::vector<StackFrame> StackWalker::FindNames(uint64_t pc) {
     frames.push_back(outer);
   }
   return frames;
+}
+
+std::optional<StackWalker::Function> StackWalker::FunctionAt(uint64_t address) {
+  Dwfl_Module* const module = dwfl_addrmodule(dwfl_, address);
+  if (module == nullptr) return std::nullopt;
+  const ModuleSymbols::Symbol* const symbol =
+      ModuleSymbols::Find(SymbolsOf(module).functions, address);
+  if (symbol == nullptr) return std::nullopt;
+  return Function{symbol->address, symbol->bytes, Demangle(symbol->name)};
 }
 
 std::string StackWalker::Variable(uint64_t address) {

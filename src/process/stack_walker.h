@@ -6,6 +6,7 @@
 #ifndef HANGSCOPE_PROCESS_STACK_WALKER_H
 #define HANGSCOPE_PROCESS_STACK_WALKER_H
 
+#include <array>
 #include <memory>
 #include <optional>
 #include <string>
@@ -24,8 +25,17 @@ struct Dwfl_Module;
 
 namespace hangscope {
 
+// A frame as it is in memory, whatever was inlined into it.
+struct StackPlace {
+  uint64_t pc = 0;  // of all but the innermost, where the call returns to
+  uint64_t stack_pointer = 0;
+  // by DWARF's numbers, those below 16; those that are not known are nothing
+  std::array<std::optional<uint64_t>, 16> registers;
+};
+
 struct StackWalk {
   std::vector<StackFrame> frames;  // innermost first
+  std::vector<StackPlace> places;  // likewise
   bool complete = false;           // down to where the thread began
   std::string warning;             // why it is not complete; a sentence
 };
@@ -44,6 +54,13 @@ class StackWalker {
 
   // At most `most_frames` frames, inlined functions counted.
   StackWalk Walk(const ThreadImage& image, size_t most_frames);
+  // The function that `address` is in; nothing: nobody says.
+  struct Function {
+    uint64_t begin = 0;
+    uint64_t bytes = 0;
+    std::string name;
+  };
+  std::optional<Function> FunctionAt(uint64_t address);
   // The variable that `address` is in: "lock_a", "queue+16"; empty: nobody says.
   std::string Variable(uint64_t address);
   // Where the variable `name` of the file mapped at `in_module` lies.

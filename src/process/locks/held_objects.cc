@@ -1,0 +1,552 @@
+#include "process/locks/held_objects.h"
+
+#include "base/build_features.h"
+#if HANGSCOPE_HAS_CAPSTONE && defined(__x86_64__)
+#define HANGSCOPE_FOLLOWS_CODE 1
+#include <capstone/capstone.h>
+#else
+#define HANGSCOPE_FOLLOWS_CODE 0
+#endif
+
+#include <algorithm>
+#include <deque>
+#include <iterator>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace hangscope {
+namespace {
+
+bool IsOneOf(std::string_view name, std::initializer_list<std::string_view> names) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+// "std::mutex::lock" of "void std::mutex::lock(int)": without result and arguments, as far as
+// templates let that be told.
+std::string_view NameAlone(std::string_view function) {
+  size_t depth = 0;
+  size_t begin = 0;
+  for (size_t i = 0; i < function.size(); ++i) {
+    if (function[i] == '<') ++depth;
+    if (function[i] == '>' && depth > 0) --depth;
+    if (depth > 0) continue;
+    if (function[i] == ' ') begin = i + 1;
+    if (function[i] == '(') return function.substr(begin, i - begin);
+  }
+  return function.substr(begin);
+}
+
+// The last part of it: "lock".
+std::string_view LastPart(std::string_view name) {
+  size_t depth = 0;
+  for (size_t i = name.size(); i-- > 1;) {
+    if (name[i] == '>') ++depth;
+    if (name[i] == '<' && depth > 0) --depth;
+    if (depth == 0 && name[i] == ':' && name[i - 1] == ':') return name.substr(i + 1);
+  }
+  return name;
+}
+
+#if HANGSCOPE_FOLLOWS_CODE
+
+constexpr uint64_t kMostCode = 64 << 10;  // of a function
+constexpr size_t kMostVisits = 20'000;     // of instructions, the same ones again
+constexpr uint64_t kWord = 8;
+constexpr size_t kRegisters = 16;
+constexpr size_t kStack = 7;  // DWARF's number of rsp
+constexpr size_t kFrame = 6;  // of rbp
+
+// Something that is not known, and a distance from it; of id 0, the number itself.
+struct Value {
+  uint64_t id = 0;
+  int64_t offset = 0;
+  auto operator<=>(const Value&) const = default;
+};
+
+constexpr uint64_t kEntryStack = 1;  // what the stack pointer was at the function's begin
+constexpr uint64_t kFirstArgument = 2;
+constexpr uint64_t kFirstLoad = 1u << 8;   // what memory has at a place that is none of the stack
+constexpr uint64_t kFirstSlot = 1u << 20;
+constexpr int kMostLoads = 4;  // one within another
+
+struct State {
+  std::array<std::optional<Value>, kRegisters> registers;
+  std::map<Value, Value> slots;  // of the stack: by address
+  std::set<Value> held;
+  bool operator==(const State&) const = default;
+};
+
+// What is so on both ways.
+State Both(const State& a, const State& b) {
+  State both;
+  for (size_t i = 0; i < kRegisters; ++i) {
+    if (a.registers[i] == b.registers[i]) both.registers[i] = a.registers[i];
+  }
+  std::set_intersection(a.slots.begin(), a.slots.end(), b.slots.begin(), b.slots.end(),
+                        std::inserter(both.slots, both.slots.end()));
+  std::set_intersection(a.held.begin(), a.held.end(), b.held.begin(), b.held.end(),
+                        std::inserter(both.held, both.held.end()));
+  return both;
+}
+
+// DWARF's number of a general register, whatever part of it is named.
+std::optional<size_t> NumberOf(unsigned reg) {
+  constexpr unsigned kNames[kRegisters][4] = {
+      {X86_REG_RAX, X86_REG_EAX, X86_REG_AX, X86_REG_AL},
+      {X86_REG_RDX, X86_REG_EDX, X86_REG_DX, X86_REG_DL},
+      {X86_REG_RCX, X86_REG_ECX, X86_REG_CX, X86_REG_CL},
+      {X86_REG_RBX, X86_REG_EBX, X86_REG_BX, X86_REG_BL},
+      {X86_REG_RSI, X86_REG_ESI, X86_REG_SI, X86_REG_SIL},
+      {X86_REG_RDI, X86_REG_EDI, X86_REG_DI, X86_REG_DIL},
+      {X86_REG_RBP, X86_REG_EBP, X86_REG_BP, X86_REG_BPL},
+      {X86_REG_RSP, X86_REG_ESP, X86_REG_SP, X86_REG_SPL},
+      {X86_REG_R8, X86_REG_R8D, X86_REG_R8W, X86_REG_R8B},
+      {X86_REG_R9, X86_REG_R9D, X86_REG_R9W, X86_REG_R9B},
+      {X86_REG_R10, X86_REG_R10D, X86_REG_R10W, X86_REG_R10B},
+      {X86_REG_R11, X86_REG_R11D, X86_REG_R11W, X86_REG_R11B},
+      {X86_REG_R12, X86_REG_R12D, X86_REG_R12W, X86_REG_R12B},
+      {X86_REG_R13, X86_REG_R13D, X86_REG_R13W, X86_REG_R13B},
+      {X86_REG_R14, X86_REG_R14D, X86_REG_R14W, X86_REG_R14B},
+      {X86_REG_R15, X86_REG_R15D, X86_REG_R15W, X86_REG_R15B}};
+  for (size_t i = 0; i < kRegisters; ++i) {
+    if (std::find(std::begin(kNames[i]), std::end(kNames[i]), reg) != std::end(kNames[i])) return i;
+  }
+  return std::nullopt;
+}
+
+// Followed from the function's begin along all ways, until what is known at each instruction does
+// not change any more.
+class Follower {
+ public:
+  Follower(const CallPlace& place, const ReadMemory& read,
+           const std::function<LockCall(uint64_t)>& lock_call)
+      : place_(place), read_(read), lock_call_(lock_call) {
+    is_open_ = cs_open(CS_ARCH_X86, CS_MODE_64, &capstone_) == CS_ERR_OK;
+    if (is_open_) cs_option(capstone_, CS_OPT_DETAIL, CS_OPT_ON);
+  }
+  ~Follower() {
+    for (auto& [pc, instruction] : instructions_) {
+      if (instruction != nullptr) cs_free(instruction, 1);
+    }
+    if (is_open_) cs_close(&capstone_);
+  }
+  Follower(const Follower&) = delete;
+  Follower& operator=(const Follower&) = delete;
+
+  std::vector<uint64_t> Find() {
+    if (!is_open_ || place_.bytes == 0 || place_.bytes > kMostCode) return {};
+    code_.resize(place_.bytes);
+    if (!read_(place_.function, code_.data(), code_.size())) return {};
+    State entry;
+    for (size_t i = 0; i < kRegisters; ++i)
+      entry.registers[i] = Value{kFirstArgument + i, 0};
+    entry.registers[kStack] = Value{kEntryStack, 0};
+    Reach(place_.function, entry);
+    for (size_t visits = 0; !open_.empty(); ++visits) {
+      if (visits == kMostVisits) return {};
+      const uint64_t pc = open_.front();
+      open_.pop_front();
+      Step(pc);
+    }
+    std::vector<uint64_t> objects;
+    if (!at_place_) return {};
+    for (const Value& value : at_place_->held) {
+      if (const auto object = Evaluate(value, *at_place_)) objects.push_back(*object);
+    }
+    return objects;
+  }
+
+ private:
+  const cs_insn* At(uint64_t pc) {
+    const auto known = instructions_.find(pc);
+    if (known != instructions_.end()) return known->second;
+    const uint64_t at = pc - place_.function;
+    cs_insn* instruction = nullptr;
+    if (at >= code_.size() || cs_disasm(capstone_, code_.data() + at, code_.size() - at, pc, 1,
+                                        &instruction) != 1)
+      instruction = nullptr;
+    return instructions_[pc] = instruction;
+  }
+
+  void Reach(uint64_t pc, const State& state) {
+    if (pc < place_.function || pc - place_.function >= place_.bytes) return;
+    const auto [at, is_new] = states_.emplace(pc, state);
+    if (!is_new) {
+      State both = Both(at->second, state);
+      if (both == at->second) return;
+      at->second = std::move(both);
+    }
+    open_.push_back(pc);
+  }
+
+  static bool IsOfStack(const State& state, const Value& value) {
+    return value.id == kEntryStack ||
+           (state.registers[kStack] && value.id != 0 && value.id == state.registers[kStack]->id);
+  }
+
+  std::optional<Value> AddressOf(const x86_op_mem& memory, const State& state,
+                                 uint64_t next_pc) const {
+    if (memory.segment == X86_REG_FS || memory.segment == X86_REG_GS ||
+        memory.index != X86_REG_INVALID)
+      return std::nullopt;
+    if (memory.base == X86_REG_RIP)
+      return Value{0, static_cast<int64_t>(next_pc) + memory.disp};
+    if (memory.base == X86_REG_INVALID) return Value{0, memory.disp};
+    const auto number = NumberOf(memory.base);
+    if (!number || !state.registers[*number]) return std::nullopt;
+    return Value{state.registers[*number]->id, state.registers[*number]->offset + memory.disp};
+  }
+
+  // What is not known by another name is known by where it came from.
+  static Value Unknown(uint64_t pc, size_t number) {
+    return {(pc << 5 | number) + (1ull << 62), 0};
+  }
+
+  std::optional<Value> Load(const x86_op_mem& memory, State* state, uint64_t pc, uint64_t next_pc,
+                            size_t number) {
+    const auto address = AddressOf(memory, *state, next_pc);
+    if (address && IsOfStack(*state, *address)) {
+      const auto slot = state->slots.find(*address);
+      if (slot != state->slots.end()) return slot->second;
+      const Value fresh{kFirstSlot + static_cast<uint64_t>(address->offset + (1 << 30)) +
+                            (address->id << 34),
+                        0};
+      state->slots[*address] = fresh;
+      return fresh;
+    }
+    if (address && address->id == 0) {
+      uint64_t word = 0;
+      if (read_(static_cast<uint64_t>(address->offset), &word, sizeof word))
+        return Value{0, static_cast<int64_t>(word)};
+    }
+    if (address) return Value{loads_.emplace(*address, kFirstLoad + loads_.size()).first->second, 0};
+    return Unknown(pc, number);
+  }
+
+  // The instruction that made it makes another one.
+  static void Forget(uint64_t id, State* state) {
+    for (auto& value : state->registers) {
+      if (value && value->id == id) value.reset();
+    }
+    std::erase_if(state->slots, [id](const auto& slot) { return slot.second.id == id; });
+    std::erase_if(state->held, [id](const Value& value) { return value.id == id; });
+  }
+
+  void SetUnknown(uint64_t pc, size_t number, State* state) {
+    const Value value = Unknown(pc, number);
+    Forget(value.id, state);
+    state->registers[number] = value;
+  }
+
+  std::optional<Value> ValueOf(const cs_x86_op& operand, State* state, uint64_t pc,
+                               uint64_t next_pc, size_t number) {
+    if (operand.type == X86_OP_IMM) return Value{0, operand.imm};
+    if (operand.type == X86_OP_REG) {
+      const auto from = NumberOf(operand.reg);
+      if (!from) return std::nullopt;
+      const auto value = state->registers[*from];
+      // A part of it is something else, but of a number that fits.
+      if (operand.size == kWord || (value && value->id == 0)) return value;
+      return std::nullopt;
+    }
+    if (operand.type == X86_OP_MEM && operand.size == kWord)
+      return Load(operand.mem, state, pc, next_pc, number);
+    return std::nullopt;
+  }
+
+  void Store(const Value& address, std::optional<Value> value, State* state) const {
+    if (!IsOfStack(*state, address)) return;
+    if (value)
+      state->slots[address] = *value;
+    else
+      state->slots.erase(address);
+  }
+
+  // Where a jump leads that a file makes to another's function; `target` itself where it is none.
+  uint64_t BehindStub(uint64_t target) const {
+    uint8_t stub[16] = {};
+    if (!read_(target, stub, sizeof stub)) return target;
+    size_t at = 0;
+    if (stub[0] == 0xf3 && stub[1] == 0x0f && stub[2] == 0x1e && stub[3] == 0xfa) at = 4;
+    if (stub[at] == 0xf2) ++at;
+    if (stub[at] != 0xff || stub[at + 1] != 0x25) return target;
+    int32_t distance = 0;
+    std::copy_n(stub + at + 2, sizeof distance, reinterpret_cast<uint8_t*>(&distance));
+    uint64_t function = 0;
+    const uint64_t word = target + at + 6 + static_cast<uint64_t>(int64_t{distance});
+    return read_(word, &function, sizeof function) ? function : target;
+  }
+
+  void Call(const cs_insn& instruction, uint64_t pc, State* state) {
+    const cs_x86_op& operand = instruction.detail->x86.operands[0];
+    std::optional<uint64_t> target;
+    if (operand.type == X86_OP_IMM) target = BehindStub(static_cast<uint64_t>(operand.imm));
+    if (operand.type == X86_OP_MEM && operand.mem.base == X86_REG_RIP) {
+      const auto address = AddressOf(operand.mem, *state, pc + instruction.size);
+      uint64_t function = 0;
+      if (address && read_(static_cast<uint64_t>(address->offset), &function, sizeof function))
+        target = function;
+    }
+    constexpr size_t kFirst = 5;   // rdi
+    constexpr size_t kSecond = 4;  // rsi
+    const auto first = state->registers[kFirst];
+    const auto second = state->registers[kSecond];
+    switch (target ? lock_call_(*target) : LockCall::kNone) {
+      case LockCall::kTakesFirst:
+        if (first) state->held.insert(*first);
+        break;
+      case LockCall::kTakesSecond:
+        if (second) state->held.insert(*second);
+        break;
+      case LockCall::kGivesFirst:
+        if (first && state->held.count(*first) != 0)
+          state->held.erase(*first);
+        else
+          state->held.clear();
+        break;
+      case LockCall::kGivesAny:
+        state->held.clear();
+        break;
+      case LockCall::kNone:
+        break;
+    }
+    for (const size_t number : {0, 1, 2, 4, 5, 8, 9, 10, 11})
+      SetUnknown(pc, static_cast<size_t>(number), state);
+  }
+
+  // A lock that the code takes and gives back itself, as Rust's does: it compares with 0 and
+  // exchanges to take it, exchanges or subtracts to give it back.
+  void Exchange(const cs_insn& instruction, uint64_t next_pc, State* state) const {
+    const cs_x86& x86 = instruction.detail->x86;
+    for (int i = 0; i < x86.op_count; ++i) {
+      if (x86.operands[i].type != X86_OP_MEM) continue;
+      const auto address = AddressOf(x86.operands[i].mem, *state, next_pc);
+      if (!address) return;
+      constexpr size_t kCompared = 0;  // rax
+      const bool takes = instruction.id == X86_INS_CMPXCHG;
+      if (!takes || state->registers[kCompared] != Value{})
+        state->held.erase(*address);
+      else
+        state->held.insert(*address);
+    }
+  }
+
+  void Step(uint64_t pc) {
+    const cs_insn* const instruction = At(pc);
+    if (instruction == nullptr) return;
+    State state = states_.at(pc);
+    const uint64_t next_pc = pc + instruction->size;
+    const bool is_call = instruction->id == X86_INS_CALL;
+    if (is_call && next_pc == place_.back) {
+      at_place_ = state;
+    }
+    const cs_x86& x86 = instruction->detail->x86;
+    if (instruction->id == X86_INS_RET || instruction->id == X86_INS_UD2 ||
+        instruction->id == X86_INS_HLT)
+      return;
+    if (instruction->id == X86_INS_JMP) {
+      if (x86.operands[0].type == X86_OP_IMM)
+        Reach(static_cast<uint64_t>(x86.operands[0].imm), state);
+      return;
+    }
+    const bool jumps = cs_insn_group(capstone_, instruction, X86_GRP_JUMP);
+    if (is_call)
+      Call(*instruction, pc, &state);
+    else if (!jumps)
+      Apply(*instruction, pc, next_pc, &state);
+    if (jumps && x86.operands[0].type == X86_OP_IMM)
+      Reach(static_cast<uint64_t>(x86.operands[0].imm), state);
+    Reach(next_pc, state);
+  }
+
+  void Apply(const cs_insn& instruction, uint64_t pc, uint64_t next_pc, State* state) {
+    const cs_x86& x86 = instruction.detail->x86;
+    if (x86.prefix[0] == X86_PREFIX_LOCK || instruction.id == X86_INS_XCHG)
+      Exchange(instruction, next_pc, state);
+    const cs_x86_op* const to = x86.op_count > 0 ? &x86.operands[0] : nullptr;
+    const cs_x86_op* const from = x86.op_count > 1 ? &x86.operands[1] : nullptr;
+    auto& stack = state->registers[kStack];
+    switch (instruction.id) {
+      case X86_INS_PUSH: {
+        const auto value = ValueOf(*to, state, pc, next_pc, kRegisters);
+        if (!stack) return;
+        stack->offset -= kWord;
+        return Store(*stack, value, state);
+      }
+      case X86_INS_POP: {
+        if (!stack || to->type != X86_OP_REG || !NumberOf(to->reg)) break;
+        const auto slot = state->slots.find(*stack);
+        const auto value =
+            slot == state->slots.end() ? std::nullopt : std::optional(slot->second);
+        stack->offset += kWord;
+        state->registers[*NumberOf(to->reg)] = value;
+        return;
+      }
+      case X86_INS_LEAVE: {
+        const auto frame = state->registers[kFrame];
+        if (!frame) break;
+        const auto slot = state->slots.find(*frame);
+        state->registers[kFrame] =
+            slot == state->slots.end() ? std::nullopt : std::optional(slot->second);
+        stack = Value{frame->id, frame->offset + static_cast<int64_t>(kWord)};
+        return;
+      }
+      case X86_INS_MOV:
+      case X86_INS_MOVABS: {
+        if (to->type == X86_OP_MEM) {
+          const auto address = AddressOf(to->mem, *state, next_pc);
+          if (!address) return;
+          if (from->type == X86_OP_IMM && from->imm == 0) state->held.erase(*address);
+          return Store(*address, ValueOf(*from, state, pc, next_pc, kRegisters), state);
+        }
+        const auto number = to->type == X86_OP_REG ? NumberOf(to->reg) : std::nullopt;
+        if (!number) return;
+        const auto value = ValueOf(*from, state, pc, next_pc, *number);
+        if (!value || value->id == Unknown(pc, *number).id) break;
+        state->registers[*number] = value;
+        return;
+      }
+      case X86_INS_LEA: {
+        const auto number = NumberOf(to->reg);
+        const auto address = AddressOf(from->mem, *state, next_pc);
+        if (!number || !address || to->size != kWord) break;
+        state->registers[*number] = address;
+        return;
+      }
+      case X86_INS_ADD:
+      case X86_INS_SUB: {
+        const auto number = to->type == X86_OP_REG ? NumberOf(to->reg) : std::nullopt;
+        if (!number || from->type != X86_OP_IMM || to->size != kWord ||
+            !state->registers[*number])
+          break;
+        const int64_t by = instruction.id == X86_INS_ADD ? from->imm : -from->imm;
+        state->registers[*number]->offset += by;
+        return;
+      }
+      case X86_INS_XOR: {
+        const auto number = to->type == X86_OP_REG ? NumberOf(to->reg) : std::nullopt;
+        if (!number || from->type != X86_OP_REG || from->reg != to->reg) break;
+        state->registers[*number] = Value{};
+        return;
+      }
+      default:
+        break;
+    }
+    cs_regs read = {};
+    cs_regs written = {};
+    uint8_t reads = 0;
+    uint8_t writes = 0;
+    if (cs_regs_access(capstone_, &instruction, read, &reads, written, &writes) != CS_ERR_OK) {
+      for (auto& value : state->registers) value.reset();
+      return;
+    }
+    for (uint8_t i = 0; i < writes; ++i) {
+      if (const auto number = NumberOf(written[i])) SetUnknown(pc, *number, state);
+    }
+    if (to != nullptr && to->type == X86_OP_MEM && (to->access & CS_AC_WRITE) != 0) {
+      if (const auto address = AddressOf(to->mem, *state, next_pc))
+        Store(*address, std::nullopt, state);
+    }
+  }
+
+  // What it is now, of what stands in registers and on the stack at the place.
+  std::optional<uint64_t> Evaluate(const Value& value, const State& state, int depth = 0) const {
+    if (value.id == 0) return static_cast<uint64_t>(value.offset);
+    for (size_t i = 0; i < kRegisters; ++i) {
+      const auto actual = i == kStack ? std::optional(place_.stack_pointer) : place_.registers[i];
+      if (state.registers[i] && state.registers[i]->id == value.id && actual && IsKept(i))
+        return *actual + static_cast<uint64_t>(value.offset - state.registers[i]->offset);
+    }
+    const auto& stack = state.registers[kStack];
+    if (!stack) return std::nullopt;
+    for (const auto& [address, held] : state.slots) {
+      if (held.id != value.id || address.id != stack->id) continue;
+      uint64_t word = 0;
+      if (read_(place_.stack_pointer + static_cast<uint64_t>(address.offset - stack->offset), &word,
+                sizeof word))
+        return word + static_cast<uint64_t>(value.offset - held.offset);
+    }
+    const auto load = std::find_if(loads_.begin(), loads_.end(), [&](const auto& each) {
+      return each.second == value.id;
+    });
+    const auto address = load != loads_.end() && depth < kMostLoads
+                             ? Evaluate(load->first, state, depth + 1)
+                             : std::nullopt;
+    uint64_t word = 0;
+    if (!address || !read_(*address, &word, sizeof word)) return std::nullopt;
+    return word + static_cast<uint64_t>(value.offset);
+  }
+
+  // Those that a call leaves as they were.
+  static bool IsKept(size_t number) {
+    return number == 3 || number == kFrame || number == kStack || number >= 12;
+  }
+
+  const CallPlace& place_;
+  const ReadMemory& read_;
+  const std::function<LockCall(uint64_t)>& lock_call_;
+  csh capstone_ = 0;
+  bool is_open_ = false;
+  std::vector<uint8_t> code_;
+  std::map<uint64_t, cs_insn*> instructions_;
+  std::map<uint64_t, State> states_;  // before each instruction
+  std::map<Value, uint64_t> loads_;   // what was read from memory: by address
+  std::deque<uint64_t> open_;
+  std::optional<State> at_place_;
+};
+
+#endif
+
+}  // namespace
+
+LockCall LockCallOf(std::string_view function) {
+  std::string_view name = NameAlone(function);
+  while (name.starts_with('_') && !name.starts_with("_Z")) name.remove_prefix(1);
+  if (IsOneOf(name, {"pthread_mutex_lock", "pthread_rwlock_rdlock", "pthread_rwlock_wrlock",
+                     "pthread_spin_lock", "sem_wait", "mtx_lock", "g_mutex_lock",
+                     "g_rec_mutex_lock", "g_rw_lock_reader_lock", "g_rw_lock_writer_lock",
+                     "omp_set_lock", "omp_set_nest_lock", "gthread_mutex_lock"}))
+    return LockCall::kTakesFirst;
+  if (IsOneOf(name, {"pthread_mutex_unlock", "pthread_rwlock_unlock", "pthread_spin_unlock",
+                     "sem_post", "mtx_unlock", "g_mutex_unlock", "g_rec_mutex_unlock",
+                     "g_rw_lock_reader_unlock", "g_rw_lock_writer_unlock", "omp_unset_lock",
+                     "omp_unset_nest_lock", "gthread_mutex_unlock"}))
+    return LockCall::kGivesFirst;
+  const std::string_view last = LastPart(name);
+  if (last.size() == name.size())
+    return name.find("unlock") != std::string_view::npos ? LockCall::kGivesAny : LockCall::kNone;
+  std::string_view of = LastPart(name.substr(0, name.size() - last.size() - 2));
+  of = of.substr(0, of.find('<'));
+  const bool is_lock = of.find("utex") != std::string_view::npos ||
+                       of.find("Lock") != std::string_view::npos || of.ends_with("_lock");
+  for (const std::string_view guard : {"lock_guard", "unique_lock", "shared_lock"}) {
+    if (of.starts_with(guard) && last.starts_with(guard)) return LockCall::kTakesSecond;
+  }
+  const bool is_guard = function.find("uard") != std::string_view::npos ||
+                        function.find("ock") != std::string_view::npos;
+  if (is_guard && (last.starts_with('~') || name.find("drop") != std::string_view::npos ||
+                   last == "release"))
+    return LockCall::kGivesAny;
+  if (last.find("nlock") != std::string_view::npos)
+    return is_lock && !of.ends_with("_lock") ? LockCall::kGivesFirst : LockCall::kGivesAny;
+  if (is_lock && !of.ends_with("_lock") &&
+      IsOneOf(last, {"lock", "lock_shared", "Lock", "ReaderLock", "lockForRead", "lockForWrite"}))
+    return LockCall::kTakesFirst;
+  return LockCall::kNone;
+}
+
+std::vector<uint64_t> HeldObjects(const CallPlace& place, const ReadMemory& read,
+                                  const std::function<LockCall(uint64_t)>& lock_call) {
+#if HANGSCOPE_FOLLOWS_CODE
+  return Follower(place, read, lock_call).Find();
+#else
+  (void)place, (void)read, (void)lock_call;
+  return {};
+#endif
+}
+
+}  // namespace hangscope

@@ -1,0 +1,46 @@
+// Which objects a function has taken, and not given back, on every way that leads to a place in it:
+// whoever stands there holds them, though the objects themselves do not record it.
+#ifndef HANGSCOPE_PROCESS_LOCKS_HELD_OBJECTS_H
+#define HANGSCOPE_PROCESS_LOCKS_HELD_OBJECTS_H
+
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <vector>
+
+#include "proc/process_memory.h"
+
+namespace hangscope {
+
+// What a function does with the objects that its arguments point to.
+enum class LockCall {
+  kNone,
+  kTakesFirst,   // blocks until it has it
+  kTakesSecond,  // likewise; the first is who will give it back
+  kGivesFirst,
+  kGivesAny,  // one that is not known: a destructor of who took it
+};
+
+// By its name in the source, arguments and all.
+LockCall LockCallOf(std::string_view function);
+
+// A call that a thread has not returned from.
+struct CallPlace {
+  uint64_t function = 0;  // where it begins
+  uint64_t bytes = 0;
+  uint64_t back = 0;  // where the call returns to
+  uint64_t stack_pointer = 0;
+  // at `back`, by DWARF's numbers; those that are not known are nothing
+  std::array<std::optional<uint64_t>, 16> registers;
+};
+
+// `read` reads the target's code and memory; `lock_call` tells of the function at an address, where
+// a jump to another file's function has been followed. Understands x86-64, with capstone; else, and
+// where the code is more than can be followed, nothing is held.
+std::vector<uint64_t> HeldObjects(const CallPlace& place, const ReadMemory& read,
+                                  const std::function<LockCall(uint64_t)>& lock_call);
+
+}  // namespace hangscope
+
+#endif

@@ -1,0 +1,73 @@
+// Who holds the locks that do not record it: ProcessLook's part.
+#include <map>
+#include <set>
+
+#include "process/locks/held_objects.h"
+#include "process/process_look.h"
+
+namespace hangscope {
+namespace {
+
+constexpr size_t kMostCalls = 512;  // that are looked at, of all threads
+constexpr size_t kMostOfThread = 12;
+
+bool LacksHolder(const ThreadWait& wait) {
+  return !wait.owner && !wait.shared && wait.address != 0 &&
+         (wait.kind == WaitKind::kRwLock || wait.kind == WaitKind::kFutex ||
+          wait.kind == WaitKind::kMutex || wait.kind == WaitKind::kSemaphore);
+}
+
+}  // namespace
+
+void ProcessLook::FindHolders() {
+  if (walker_ == nullptr) return;
+  std::map<uint64_t, std::vector<size_t>> waiters;  // by object
+  for (size_t i = 0; i < facts_.threads.size(); ++i) {
+    const ThreadWait& wait = facts_.threads[i].wait;
+    if (LacksHolder(wait)) waiters[wait.address].push_back(i);
+  }
+  if (waiters.empty()) return;
+  std::map<uint64_t, std::set<int>> holders;
+  size_t calls = 0;
+  for (size_t i = 0; i < work_.size(); ++i) {
+    if (calls > kMostCalls || context_.IsLate()) return;  // others may hold them, too
+    for (const uint64_t object : HeldByThread(work_[i], &calls)) {
+      if (waiters.count(object) != 0) holders[object].insert(facts_.threads[i].tid);
+    }
+  }
+  for (const auto& [object, who] : holders) {
+    if (who.size() != 1) continue;  // several read, and all of them would have to give it back
+    for (const size_t waiter : waiters[object]) {
+      facts_.threads[waiter].wait.owner = *who.begin();
+      facts_.threads[waiter].wait.owner_by_code = true;
+    }
+  }
+}
+
+std::vector<uint64_t> ProcessLook::HeldByThread(const Work& work, size_t* calls) {
+  std::vector<uint64_t> held;
+  for (size_t i = 1; i < std::min(work.places.size(), kMostOfThread); ++i) {
+    const StackPlace& place = work.places[i];
+    const auto function = walker_->FunctionAt(place.pc - 1);
+    if (!function || LockCallOf(function->name) != LockCall::kNone ||
+        function->name.starts_with("_"))
+      continue;
+    ++*calls;
+    const CallPlace call{function->begin, function->bytes, place.pc, place.stack_pointer,
+                         place.registers};
+    const auto found =
+        HeldObjects(call, read_memory_, [this](uint64_t target) { return LockCallAt(target); });
+    held.insert(held.end(), found.begin(), found.end());
+  }
+  return held;
+}
+
+LockCall ProcessLook::LockCallAt(uint64_t target) {
+  const auto known = lock_calls_.find(target);
+  if (known != lock_calls_.end()) return known->second;
+  const auto function = walker_->FunctionAt(target);
+  const bool is_its_begin = function && function->begin == target;
+  return lock_calls_[target] = is_its_begin ? LockCallOf(function->name) : LockCall::kNone;
+}
+
+}  // namespace hangscope

@@ -1,0 +1,271 @@
+// What a function holds at a place in it: of code that the assembler made.
+#include "process/locks/held_objects.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <map>
+#include <string>
+
+#include "base/build_features.h"
+
+namespace hangscope {
+namespace {
+
+TEST(LockCalls, AreKnownByTheirNames) {
+  const struct {
+    const char* function;
+    LockCall call;
+  } cases[] = {
+      {"pthread_rwlock_wrlock", LockCall::kTakesFirst},
+      {"__pthread_rwlock_rdlock", LockCall::kTakesFirst},
+      {"pthread_rwlock_tryrdlock", LockCall::kNone},  // whether it has it, its result says
+      {"pthread_mutex_timedlock", LockCall::kNone},
+      {"pthread_rwlock_unlock", LockCall::kGivesFirst},
+      {"sem_wait", LockCall::kTakesFirst},
+      {"sem_post", LockCall::kGivesFirst},
+      {"g_mutex_lock", LockCall::kTakesFirst},
+      {"std::mutex::lock()", LockCall::kTakesFirst},
+      {"std::mutex::unlock()", LockCall::kGivesFirst},
+      {"void app::SpinLock<std::pair<int, int> >::lock(int)", LockCall::kTakesFirst},
+      {"std::shared_mutex::lock_shared()", LockCall::kTakesFirst},
+      {"std::lock_guard<std::mutex>::lock_guard(std::mutex&)", LockCall::kTakesSecond},
+      {"std::shared_lock<std::shared_mutex>::shared_lock(std::shared_mutex&)",
+       LockCall::kTakesSecond},
+      {"std::lock_guard<std::mutex>::~lock_guard()", LockCall::kGivesAny},
+      {"std::unique_lock<std::mutex>::unlock()", LockCall::kGivesAny},
+      {"core::ptr::drop_in_place<std::sync::mutex::MutexGuard<i32>>", LockCall::kGivesAny},
+      {"my_unlock_all", LockCall::kGivesAny},
+      {"std::vector<int>::~vector()", LockCall::kNone},
+      {"Clock::lock()", LockCall::kNone},
+      {"main", LockCall::kNone},
+  };
+  for (const auto& c : cases) EXPECT_EQ(LockCallOf(c.function), c.call) << c.function;
+}
+
+#if defined(__x86_64__) && HANGSCOPE_HAS_CAPSTONE
+
+extern "C" {
+extern const char held_take[], held_give[], held_wait[], held_other[];
+}
+
+// Four functions that are called, and those that call them: NAME, NAME_back and NAME_end.
+asm(R"(
+  .text
+held_take: ret
+held_give: ret
+held_wait: ret
+held_other: ret
+held_lock: .quad 0
+
+one_lock:
+  push %rbx
+  lea held_lock(%rip), %rdi
+  call held_take
+  mov %rdi, %rbx
+  call held_wait
+one_lock_back:
+  pop %rbx
+  ret
+one_lock_end:
+
+given_back:
+  lea held_lock(%rip), %rdi
+  call held_take
+  lea held_lock(%rip), %rdi
+  call held_give
+  call held_wait
+given_back_back:
+  ret
+given_back_end:
+
+on_one_way_only:
+  test %esi, %esi
+  je 1f
+  lea held_lock(%rip), %rdi
+  call held_take
+1: call held_wait
+on_one_way_only_back:
+  ret
+on_one_way_only_end:
+
+an_early_end_gives_it_back:
+  lea held_lock(%rip), %rdi
+  call held_take
+  test %eax, %eax
+  je 1f
+  lea held_lock(%rip), %rdi
+  call held_give
+  ret
+1: call held_wait
+an_early_end_gives_it_back_back:
+  ret
+an_early_end_gives_it_back_end:
+
+in_a_saved_register:
+  push %rbp
+  mov %rsp, %rbp
+  push %rbx
+  sub $24, %rsp
+  mov %rdi, %rbx
+  lea 40(%rbx), %rdi
+  call held_take
+  call held_other
+  call held_wait
+in_a_saved_register_back:
+  ret
+in_a_saved_register_end:
+
+on_the_stack:
+  push %rbp
+  mov %rsp, %rbp
+  sub $32, %rsp
+  mov %rdi, -8(%rbp)
+  mov -8(%rbp), %rax
+  add $16, %rax
+  mov %rax, %rdi
+  call held_take
+  call held_wait
+on_the_stack_back:
+  leave
+  ret
+on_the_stack_end:
+
+behind_pointers:
+  push %rbx
+  mov %rdi, %rbx
+  mov 8(%rbx), %rdi
+  add $4, %rdi
+  call held_take
+  call held_wait
+behind_pointers_back:
+  pop %rbx
+  ret
+behind_pointers_end:
+
+in_a_loop_over_many:
+  push %rbx
+  mov %rdi, %rbx
+1: mov %rbx, %rdi
+  call held_take
+  add $64, %rbx
+  test %eax, %eax
+  jne 1b
+  call held_wait
+in_a_loop_over_many_back:
+  pop %rbx
+  ret
+in_a_loop_over_many_end:
+
+exchanged:
+  xor %eax, %eax
+  mov $1, %ecx
+  lock cmpxchg %ecx, held_lock(%rip)
+  je 1f
+  call held_other
+1: call held_wait
+exchanged_back:
+  ret
+exchanged_end:
+
+exchanged_back_again:
+  xor %eax, %eax
+  mov $1, %ecx
+  lock cmpxchg %ecx, held_lock(%rip)
+  xor %eax, %eax
+  xchg %eax, held_lock(%rip)
+  call held_wait
+exchanged_back_again_back:
+  ret
+exchanged_back_again_end:
+
+unknown_in_between:
+  jmp *%rax
+unknown_in_between_back:
+  call held_wait
+unknown_in_between_end:
+)");
+
+#define HELD_FUNCTION(name) \
+  extern "C" const char name[], name##_back[], name##_end[];
+HELD_FUNCTION(one_lock)
+HELD_FUNCTION(given_back)
+HELD_FUNCTION(on_one_way_only)
+HELD_FUNCTION(an_early_end_gives_it_back)
+HELD_FUNCTION(in_a_saved_register)
+HELD_FUNCTION(on_the_stack)
+HELD_FUNCTION(behind_pointers)
+HELD_FUNCTION(in_a_loop_over_many)
+HELD_FUNCTION(exchanged)
+HELD_FUNCTION(exchanged_back_again)
+HELD_FUNCTION(unknown_in_between)
+extern "C" const char held_lock[];
+#undef HELD_FUNCTION
+
+uint64_t At(const void* place) { return reinterpret_cast<uint64_t>(place); }
+
+struct Stack {
+  uint64_t begin = 0;
+  std::map<uint64_t, uint64_t> words;
+};
+
+std::vector<uint64_t> Held(const char* begin, const char* back, const char* end,
+                           const CallPlace& at = {}, const Stack& stack = {}) {
+  CallPlace place = at;
+  place.function = At(begin), place.bytes = static_cast<uint64_t>(end - begin);
+  place.back = At(back);
+  const ReadMemory read = [&](uint64_t address, void* into, size_t bytes) {
+    if (stack.begin != 0 && address >= stack.begin && address < stack.begin + 4096) {
+      const auto word = stack.words.find(address);
+      if (word == stack.words.end() || bytes != sizeof word->second) return false;
+      std::memcpy(into, &word->second, bytes);
+      return true;
+    }
+    std::memcpy(into, reinterpret_cast<const void*>(address), bytes);
+    return true;
+  };
+  return HeldObjects(place, read, [](uint64_t target) {
+    if (target == At(held_take)) return LockCall::kTakesFirst;
+    return target == At(held_give) ? LockCall::kGivesFirst : LockCall::kNone;
+  });
+}
+
+#define HELD(name, ...) Held(name, name##_back, name##_end __VA_OPT__(, ) __VA_ARGS__)
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+TEST(HeldObjects, WhatWasTakenOnEveryWayIsHeld) {
+  EXPECT_THAT(HELD(one_lock), ElementsAre(At(held_lock)));
+  EXPECT_THAT(HELD(an_early_end_gives_it_back), ElementsAre(At(held_lock)));
+  EXPECT_THAT(HELD(exchanged), ElementsAre(At(held_lock)));
+}
+
+TEST(HeldObjects, WhatWasGivenBackOrTakenOnSomeWaysIsNot) {
+  EXPECT_THAT(HELD(given_back), IsEmpty());
+  EXPECT_THAT(HELD(on_one_way_only), IsEmpty());
+  EXPECT_THAT(HELD(in_a_loop_over_many), IsEmpty());
+  EXPECT_THAT(HELD(exchanged_back_again), IsEmpty());
+  EXPECT_THAT(HELD(unknown_in_between), IsEmpty());
+}
+
+TEST(HeldObjects, AnObjectIsKnownByWhatARegisterOrTheStackKeeps) {
+  CallPlace place;
+  EXPECT_THAT(HELD(in_a_saved_register, place), IsEmpty());
+  place.registers[3] = 0x7000;
+  EXPECT_THAT(HELD(in_a_saved_register, place), ElementsAre(0x7000u + 40));
+  Stack stack;
+  stack.begin = 0x10000;
+  place.stack_pointer = 0x10100;  // 32 below the saved frame pointer, whose slot is 8 below that
+  stack.words[0x10100 + 24] = 0x9000;
+  EXPECT_THAT(HELD(on_the_stack, place, stack), ElementsAre(0x9000u + 16));
+  const uint64_t pair[] = {1, 0x5000};
+  place.registers[3] = At(pair);
+  EXPECT_THAT(HELD(behind_pointers, place), ElementsAre(0x5000u + 4));
+}
+
+#endif
+
+}  // namespace
+}  // namespace hangscope
