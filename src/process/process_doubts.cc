@@ -8,6 +8,7 @@
 #include <set>
 #include <vector>
 
+#include "base/utf8.h"
 #include "process/process_words.h"
 #include "process/signal_sets.h"
 
@@ -94,6 +95,24 @@ void DoubtFiles(const FindingDraft& draft, const JudgedProcesses& judged, Proces
                   may));
 }
 
+// Of locks that do not record who holds them, the code tells.
+void DoubtHolders(const FindingDraft& draft, const JudgedProcesses& judged,
+                  ProcessFinding* finding) {
+  for (const uint32_t i : draft.members) {
+    const ThreadFacts* const thread = judged.node(i).facts;
+    if (thread == nullptr || !thread->wait.owner_by_code) continue;
+    finding->Lower(
+        Confidence::kLikely,
+        fmt::format("who holds {} is read from the code: {} took it in a function that it is in",
+                    thread->wait.variable.empty() ? "it" : Printable(thread->wait.variable, 60),
+                    IdOnHost(thread->wait.owner.value_or(0))));
+    const std::string who = WhoMayAct(thread->pid, judged);
+    if (thread->wait.kind == WaitKind::kSemaphore && !who.empty())
+      finding->Lower(Confidence::kPossible,
+                     fmt::format("any thread may post a semaphore: {}", who));
+  }
+}
+
 void DoubtWords(const FindingDraft& draft, const JudgedProcesses& judged, ProcessFinding* finding) {
   for (const uint32_t i : draft.members) {
     const ThreadFacts::Spin& spin = *judged.node(i).facts->spin;
@@ -168,6 +187,7 @@ bool IsOfTwoLooks(const FindingDraft& draft, const JudgedProcesses& judged) {
 void JudgeConfidence(const FindingDraft& draft, const JudgedProcesses& judged,
                      ProcessFinding* finding) {
   finding->confidence = Confidence::kCertain;
+  DoubtHolders(draft, judged, finding);
   if (judged.looks.size() < 2) finding->Lower(Confidence::kLikely, "it was looked at once only");
   const auto weak = [&](uint32_t i) {
     return judged.node(i).weak && !WaitsForItself(judged.node(i));
@@ -214,6 +234,12 @@ void JudgeConfidence(const FindingDraft& draft, const JudgedProcesses& judged,
         finding->Lower(Confidence::kLikely, "other signals may end this wait, too");
       break;
     case FindingKind::kLostWakeup: {
+      if (draft.beside_tickers) {
+        finding->Lower(Confidence::kPossible,
+                       fmt::format("it may yet be given by {}",
+                                   WhoMayAct(judged.node(draft.members[0]).pid, judged)));
+        break;
+      }
       const auto may_end = [&](uint32_t i) {
         const ThreadFacts* const thread = judged.node(i).facts;
         return judged.node(i).weak && !IsFileWait(thread->wait.kind) && HandlerMayEnd(*thread) &&

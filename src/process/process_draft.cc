@@ -1,33 +1,76 @@
 #include "process/process_draft.h"
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <set>
 #include <string>
+#include <string_view>
 #include <utility>
+
+#include "process/process_words.h"
 
 namespace hangscope {
 namespace {
 
 using NodeKind = ProcessNode::Kind;
 
+// "Mutex::lock" of "void my::Mutex<int>::lock(int)": the last two parts, without arguments.
+std::string_view MethodOf(std::string_view function) {
+  function = function.substr(0, function.find('('));
+  const size_t last = function.rfind("::");
+  if (last == std::string_view::npos || last == 0) return {};
+  const size_t before = function.rfind("::", last - 1);
+  return before == std::string_view::npos ? function : function.substr(before + 2);
+}
+
+// A function that takes a lock and does nothing else: of glib, Qt, OpenMP, abseil, Boost, TBB,
+// Rust's standard library and parking_lot, and methods of classes that are called a lock.
+bool TakesLock(std::string_view function) {
+  constexpr std::string_view kBegins[] = {"g_mutex_lock",
+                                          "g_rec_mutex_lock",
+                                          "g_rw_lock_reader_lock",
+                                          "g_rw_lock_writer_lock",
+                                          "omp_set_lock",
+                                          "omp_set_nest_lock",
+                                          "GOMP_critical_start",
+                                          "GOMP_critical_name_start",
+                                          "SDL_LockMutex",
+                                          "gomp_mutex_lock",
+                                          "lll_lock",
+                                          "__lll_lock"};
+  constexpr std::string_view kParts[] = {"lock_contended",   "read_contended",
+                                         "write_contended",  "lock_slow",
+                                         "lock_shared_slow", "lock_exclusive_slow"};
+  constexpr std::string_view kMethods[] = {
+      "lock",     "lock_shared",  "lock_upgrade", "Lock",        "ReaderLock",
+      "LockSlow", "LockSlowLoop", "lockInternal", "lockForRead", "lockForWrite"};
+  for (const std::string_view name : kBegins) {
+    if (function.starts_with(name)) return true;
+  }
+  for (const std::string_view name : kParts) {
+    if (function.find(name) != std::string_view::npos) return true;
+  }
+  const std::string_view method = MethodOf(function);
+  const size_t at = method.rfind("::");
+  if (at == std::string_view::npos || std::find(std::begin(kMethods), std::end(kMethods),
+                                                method.substr(at + 2)) == std::end(kMethods))
+    return false;
+  const std::string_view of = method.substr(0, at);
+  return of.find("utex") != std::string_view::npos || of.find("Lock") != std::string_view::npos;
+}
+
 // A lock of which nobody records who holds it; its waiters are in the function that takes it.
 bool IsUnownedLock(const ThreadFacts& thread) {
   const ThreadWait& wait = thread.wait;
   if (wait.owner) return false;
   if (wait.kind == WaitKind::kRwLock || wait.kind == WaitKind::kMutex) return true;
-  if (wait.kind != WaitKind::kFutex) return false;
+  // Boost's shared_mutex is made of a condition.
+  if (wait.kind != WaitKind::kFutex && wait.kind != WaitKind::kCondition) return false;
   constexpr size_t kLockFrames = 8;
   const size_t frames = std::min(thread.stack.size(), kLockFrames);
-  return std::any_of(
-      thread.stack.begin(), thread.stack.begin() + static_cast<long>(frames),
-      [](const StackFrame& frame) {
-        for (const char* name : {"lock_contended", "read_contended", "write_contended", "lock_slow",
-                                 "lock_shared_slow", "lock_exclusive_slow", "lll_lock"}) {
-          if (frame.function.find(name) != std::string::npos) return true;
-        }
-        return false;
-      });
+  return std::any_of(thread.stack.begin(), thread.stack.begin() + static_cast<long>(frames),
+                     [](const StackFrame& frame) { return TakesLock(frame.function); });
 }
 
 // "disk" of "disk", "slots" of "slots+32": one of many in one place is one of a pool. Empty: it has
@@ -55,6 +98,8 @@ class DraftFinder {
   void AddDraft(FindingDraft draft);
   bool IsExplained(int pid) const { return explained_.count(pid) != 0; }
   void AddUnownedLocks(int pid);
+  bool IsTicker(uint32_t index, TimeNs woken_after) const;
+  void AddBesideTickers(int pid);
   void AddStoppedChildren();
   void AddOpeners();
   bool IsHalted(int pid) const;
@@ -177,15 +222,16 @@ void DraftFinder::AddWeak() {
 // Of a pool of threads that wait for one signal, a join leads to the last alone: the others are no
 // less the reason.
 void DraftFinder::AddWhoWaitsAlike(int pid, std::vector<uint32_t>* roots) const {
+  const auto is_signal = [&](uint32_t i) {
+    return node(i).facts->state == ThreadState::kSleeping && !IsFileWait(node(i).facts->wait.kind);
+  };
   std::set<decltype(ObjectOf({}))> waited;
   for (const uint32_t i : *roots) {
-    if (node(i).facts->wait.kind == WaitKind::kCondition)
-      waited.insert(ObjectOf(node(i).facts->wait));
+    if (is_signal(i)) waited.insert(ObjectOf(node(i).facts->wait));
   }
   if (waited.empty()) return;
   for (uint32_t i = 0; i < judged_.graph.nodes().size(); ++i) {
-    const bool is_idle = node(i).pid == pid && judged_.stuck[i] && node(i).weak &&
-                         node(i).facts->wait.kind == WaitKind::kCondition;
+    const bool is_idle = node(i).pid == pid && judged_.stuck[i] && node(i).weak && is_signal(i);
     if (is_idle && waited.contains(ObjectOf(node(i).facts->wait))) roots->push_back(i);
   }
 }
@@ -230,8 +276,9 @@ void DraftFinder::AddWeakOf(int pid, std::vector<uint32_t> roots,
     return IsFileWait(node(i).facts->wait.kind) ? FindingKind::kNoWriter : FindingKind::kLostWakeup;
   };
   for (uint32_t i = 0; i < judged_.graph.nodes().size(); ++i) {
-    const bool is_special = node(i).pid == pid && judged_.stuck[i] && node(i).weak &&
-                            kind_of(i) != FindingKind::kLostWakeup;
+    const bool is_special =
+        node(i).pid == pid && judged_.stuck[i] && node(i).weak &&
+        (kind_of(i) != FindingKind::kLostWakeup || IsUnownedLock(*node(i).facts));
     if (is_special) roots.push_back(i);
   }
   AddWhoWaitsAlike(pid, &roots);
@@ -245,10 +292,7 @@ void DraftFinder::AddWeakOf(int pid, std::vector<uint32_t> roots,
   KeepLoopsApart(pid, &drafts);
   // Where nobody can be told to hold a lock for reading, all of its threads wait: for each other.
   const bool idle_only = drafts.size() == 1 && drafts.count(FindingKind::kLostWakeup) != 0;
-  const auto is_lock = [&](uint32_t i) {
-    return node(i).facts->wait.kind == WaitKind::kRwLock ||
-           node(i).facts->wait.kind == WaitKind::kMutex;
-  };
+  const auto is_lock = [&](uint32_t i) { return IsUnownedLock(*node(i).facts); };
   if (idle_only && std::any_of(roots.begin(), roots.end(), is_lock)) {
     FindingDraft& draft = drafts[FindingKind::kLostWakeup];
     draft.kind = FindingKind::kDeadlock;
@@ -302,6 +346,75 @@ void DraftFinder::AddUnownedLocks(int pid) {
   if (!draft.members.empty()) AddDraft(std::move(draft));
 }
 
+// It sleeps for a time, and has done something since.
+bool DraftFinder::IsTicker(uint32_t index, TimeNs woken_after) const {
+  const ThreadFacts& thread = *node(index).facts;
+  if (thread.state != ThreadState::kSleeping || !thread.wait.files.empty()) return false;
+  if (!thread.wait.has_timeout && thread.wait.kind != WaitKind::kTime) return false;
+  return node(index).stand == ThreadStand::kMoves ||
+         (node(index).stand == ThreadStand::kTimed && thread.since && *thread.since > woken_after);
+}
+
+// What the main thread waits for, or one whose end it waits for, could be given by a thread that
+// sleeps for a time: a heartbeat, as a rule, which has slept and woken meanwhile and gave nothing.
+// Of programs with lines alone: those are somebody's own, who looks for what he has forgotten.
+void DraftFinder::AddBesideTickers(int pid) {
+  constexpr TimeNs kLong = 2 * kSecond;
+  const ProcessFacts* const process = FindProcess(judged_.look, pid);
+  if (process == nullptr || SignalsFromOutside(*process) != 0 ||
+      !process->shares_memory_with.empty())
+    return;
+  const auto has_lines = [](const ThreadFacts& thread) {
+    const StackFrame* const own = OwnFrame(thread);
+    return own != nullptr && !own->source.empty();
+  };
+  FindingDraft draft;
+  draft.kind = FindingKind::kLostWakeup;
+  draft.beside_tickers = true;
+  TimeNs begin = 0;
+  std::vector<uint32_t> others;
+  bool main_waits = false;
+  for (uint32_t i = 0; i < judged_.graph.nodes().size(); ++i) {
+    if (node(i).kind != NodeKind::kThread || node(i).pid != pid ||
+        node(i).stand == ThreadStand::kEnded)
+      continue;
+    const ThreadFacts& thread = *node(i).facts;
+    if (node(i).stand != ThreadStand::kWaits) {
+      others.push_back(i);
+      continue;
+    }
+    if (!thread.since || judged_.stuck[i]) return;
+    if (thread.tid == pid) {
+      main_waits = true;
+      begin = std::max(begin, *thread.since);
+    }
+    if (node(i).weak && !IsFileWait(thread.wait.kind) && has_lines(thread)) {
+      draft.members.push_back(i);
+    } else if (thread.wait.kind == WaitKind::kJoin) {
+      draft.victims.push_back(i);
+    } else {
+      return;
+    }
+  }
+  // A main thread that waits for one which ticks does what it should.
+  const auto is_main = [&](uint32_t i) { return node(i).tid == pid; };
+  const auto joined = [&](uint32_t i) {
+    return std::any_of(draft.members.begin(), draft.members.end(), [&](uint32_t member) {
+      return node(member).tid == node(i).facts->wait.thread;
+    });
+  };
+  const bool of_main = std::any_of(draft.members.begin(), draft.members.end(), is_main) ||
+                       std::any_of(draft.victims.begin(), draft.victims.end(),
+                                   [&](uint32_t i) { return is_main(i) && joined(i); });
+  if (!main_waits || !of_main || others.empty() || judged_.look.end - begin < kLong) return;
+  for (const uint32_t i : draft.members) {
+    if (!node(i).facts->wait.children.empty()) return;
+  }
+  if (std::all_of(others.begin(), others.end(),
+                  [&](uint32_t i) { return IsTicker(i, begin + kLong); }))
+    AddDraft(std::move(draft));
+}
+
 bool DraftFinder::IsHalted(int pid) const {
   bool any = false;
   for (const ProcessNode& node : judged_.graph.nodes()) {
@@ -352,6 +465,7 @@ std::vector<FindingDraft> DraftFinder::Find() {
   AddWeak();
   for (const int pid : judged_.asked) {
     if (!IsExplained(pid)) AddUnownedLocks(pid);
+    if (!IsExplained(pid)) AddBesideTickers(pid);
   }
   AddStoppedChildren();
   AddOpeners();

@@ -20,6 +20,8 @@ struct FindingDraft {
   bool unowned = false;  // kDeadlock: of locks whose holders nobody records, beside who moves
   // kLostWakeup: a loop of the process idles, too, that runs what the program does on signals
   bool beside_loops = false;
+  // kLostWakeup: there are others, which only sleep for a time, again and again
+  bool beside_tickers = false;
 };
 
 // What is wrong among the processes of `judged`.

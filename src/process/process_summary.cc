@@ -96,10 +96,10 @@ std::string SummaryOf(const FindingDraft& draft, const JudgedProcesses& judged) 
       const bool elsewhere =
           judged.PidsOf(draft.members) != std::set<int>{judged.look.processes[0].pid} &&
           judged.PidsOf(draft.members).size() == 1;
-      if (one && judged.node(draft.members[0]).weak &&
-          judged.LiveThreads(judged.PidsOf(draft.members)) > 1)
-        return fmt::format("deadlock, {} waits for {}, and every thread that could hold it waits",
-                           count, LockNames(draft, judged));
+      if (judged.node(draft.members[0]).weak)
+        return fmt::format("deadlock, {} wait{} for {}, and every thread that could hold {} waits",
+                           count, one ? "s" : "", LockNames(draft, judged),
+                           DifferentWaits(draft, judged) > 1 ? "these" : "it");
       if (!elsewhere)
         return one ? "deadlock, a thread waits for itself"
                    : fmt::format("deadlock, {} wait for each other", count);
@@ -113,6 +113,10 @@ std::string SummaryOf(const FindingDraft& draft, const JudgedProcesses& judged) 
       return fmt::format("copied lock, {} wait{} for {}", count, one ? "s" : "",
                          WaitedFor(first, judged.look));
     case FindingKind::kLostWakeup:
+      if (draft.beside_tickers)
+        return fmt::format(
+            "lost wakeup, {} wait{} for {}, and the others have slept and woken meanwhile", count,
+            one ? "s" : "", LockNames(draft, judged));
       if (DifferentWaits(draft, judged) > 1)
         return fmt::format(
             "lost wakeup, {} wait for {} different signals, and nobody is left to give one", count,

@@ -273,5 +273,34 @@ TEST(ProcessLocks, ALockHeldForReadingByOneOfThoseThatWait) {
   EXPECT_THAT(finding.threads, ElementsAre(10, 11));
 }
 
+TEST(ProcessLocks, ALibrarysLocksTakenCrosswiseAreADeadlock) {
+  for (const char* function :
+       {"g_mutex_lock", "QBasicMutex::lockInternal()", "absl::lts_20220623::Mutex::Lock()",
+        "omp_set_lock", "GOMP_critical_name_start", "boost::shared_mutex::lock_shared()",
+        "std::sys::sync::mutex::futex::Mutex::lock_contended",
+        "parking_lot::raw_mutex::RawMutex::lock_slow", "app::SpinLock<int>::lock(int)"}) {
+    SCOPED_TRACE(function);
+    World world;
+    world.Joins(10, 10, 11);
+    for (const int tid : {11, 12}) {
+      ThreadFacts& thread = world.Thread(10, tid, WaitKind::kFutex);
+      thread.wait.address = 0x1000 * static_cast<uint64_t>(tid);
+      thread.stack = {{1, "syscall", "", "libc.so.6"}, {2, function, "", "lib.so"}};
+    }
+    const ProcessFinding finding = Only(world.Judge());
+    EXPECT_EQ(finding.kind, Kind::kDeadlock);
+    EXPECT_EQ(finding.confidence, Confidence::kLikely);
+    EXPECT_THAT(finding.threads, ElementsAre(11, 12));
+    EXPECT_THAT(finding.summary, HasSubstr("and every thread that could hold these waits"));
+  }
+  for (const char* function : {"wait_for_work", "Clock::lock_step", "Queue::lock(int)", "flock"}) {
+    SCOPED_TRACE(function);
+    World world;
+    world.Joins(10, 10, 11);
+    world.Thread(10, 11, WaitKind::kFutex).stack = {{1, function, "", "app"}};
+    EXPECT_EQ(Only(world.Judge()).kind, Kind::kLostWakeup);
+  }
+}
+
 }  // namespace
 }  // namespace hangscope

@@ -22,6 +22,17 @@ TEST(ProcessWakeups, APoolThatWaitsForOneSignalIsTheReasonAsAWhole) {
   EXPECT_THAT(finding.summary, HasSubstr("3 of 5 threads wait for condition work_came"));
 }
 
+TEST(ProcessWakeups, AllWhoWaitForOneBarrierAreTheReason) {
+  for (const WaitKind kind : {WaitKind::kBarrier, WaitKind::kFutex, WaitKind::kSemaphore}) {
+    World world;
+    world.Joins(10, 10, 13);
+    for (const int tid : {11, 12, 13}) world.Thread(10, tid, kind).wait.variable = "phase";
+    const ProcessFinding finding = Only(world.Judge());
+    EXPECT_THAT(finding.threads, ElementsAre(11, 12, 13));
+    EXPECT_THAT(finding.victims, ElementsAre(10));
+  }
+}
+
 TEST(ProcessWakeups, ASignalThatNobodyIsLeftToGiveIsLost) {
   World world;
   world.Joins(10, 10, 11);
@@ -243,6 +254,59 @@ TEST(ProcessWakeups, TimersAndTheDebuggerOfNodeRunNoHandlerOfTheProgram) {
   const ProcessFinding finding = Only(world.Judge());
   EXPECT_THAT(finding.threads, ElementsAre(10));
   EXPECT_EQ(finding.confidence, Confidence::kLikely);
+}
+
+// The main thread waits for a signal beside a heartbeat, in a program with lines.
+World BesideHeartbeat() {
+  World world;
+  world.Signals(10, 10, "done").stack = {{1, "main", "wait.c:12", "wait"}};
+  ThreadFacts& heartbeat = world.Thread(10, 11, WaitKind::kTime, "heartbeat");
+  heartbeat.wait.has_timeout = true;
+  heartbeat.since = world.look().end - 300 * kMillisecond;
+  return world;
+}
+
+TEST(ProcessWakeups, ALostOneBesideAHeartbeatIsNeverSilence) {
+  const ProcessFinding finding = Only(BesideHeartbeat().Judge());
+  EXPECT_EQ(finding.kind, Kind::kLostWakeup);
+  EXPECT_EQ(finding.confidence, Confidence::kPossible);
+  EXPECT_EQ(finding.summary,
+            "lost wakeup, 1 of 2 threads waits for condition done, and the others have slept and "
+            "woken meanwhile");
+  EXPECT_THAT(finding.doubts, ElementsAre(HasSubstr("it may yet be given by 11 heartbeat")));
+}
+
+TEST(ProcessWakeups, BesideAHeartbeatNothingIsSaidOfWhatMayWell) {
+  const struct {
+    const char* what;
+    std::function<void(World*)> change;
+  } cases[] = {
+      {"has not slept for long",
+       [](World* w) { w->Of(10).threads[0].since = w->look().end - kSecond; }},
+      {"has a ticker that has not woken since",
+       [](World* w) { w->Of(10).threads[1].since = w->look().end - 41 * kSecond; }},
+      {"has no lines", [](World* w) { w->Of(10).threads[0].stack[0].source = ""; }},
+      {"handles signals", [](World* w) { w->Of(10).caught_signals = kTerm; }},
+      {"accepts connections, too", [](World* w) { w->Thread(10, 12, WaitKind::kAccept); }},
+      {"computes, too",
+       [](World* w) { w->Thread(10, 12, WaitKind::kNone).state = ThreadState::kRunning; }},
+      {"waits for a ticker's end",
+       [](World* w) {
+         w->Of(10).threads[0].wait.kind = WaitKind::kJoin;
+         w->Of(10).threads[0].wait.thread = 11;
+       }},
+      {"has a pool that idles, but a main thread that works",
+       [](World* w) {
+         w->Of(10).threads[0].wait.kind = WaitKind::kTime;
+         w->Of(10).threads[0].wait.has_timeout = true;
+         w->Signals(10, 12, "work").stack = {{1, "work", "wait.c:30", "wait"}};
+       }},
+  };
+  for (const auto& c : cases) {
+    World world = BesideHeartbeat();
+    c.change(&world);
+    EXPECT_TRUE(IsSilent(world.Judge())) << "a program that " << c.what;
+  }
 }
 
 }  // namespace
