@@ -91,7 +91,7 @@ class AllHung {
                         static_cast<double>(quick[1].processes.size()));
       if (left.erase(process.pid) == 0) continue;
       ++looked_at_;
-      if (process.is_hidden) ++hidden_;
+      if (process.is_hidden) hidden_.push_back(process.pid);
       if (IsHalted(process)) halted_.push_back(ProcessLabel(quick[1], process.pid));
       if (!process.is_hidden && MayHang(process, judgement)) AskOne(process.pid, first);
     }
@@ -127,12 +127,11 @@ class AllHung {
       const int of = whose == nullptr ? pid : whose->pid;
       const ProcessFacts* const process = FindProcess(last, of);
       Hang hang;
-      hang.text = ProcessFindingsText(
-                      {&last, &two.judgement, false, false, options_.columns, SIZE_MAX, {}}) +
-                  fmt::format("  in {}: {}; hangscope why {} shows the stacks\n",
-                              ProcessLabel(last, of),
-                              process == nullptr ? "" : Printable(process->command, kMostCommand),
-                              of);
+      hang.text =
+          ProcessFindingsText(
+              {&last, &two.judgement, false, false, options_.columns, SIZE_MAX, {}}) +
+          fmt::format("  in {}: {}; hangscope why {} shows the stacks\n", ProcessLabel(last, of),
+                      process == nullptr ? "" : Printable(process->command, kMostCommand), of);
       hang.threads.insert(finding.threads.begin(), finding.threads.end());
       hang.is_bad = finding.IsBad();
       hang.is_own = of == pid;
@@ -160,21 +159,24 @@ class AllHung {
   std::string Text() const {
     const std::vector<const Hang*> bad = Distinct(true);
     std::string text =
-        bad.empty() ? fmt::format("no hang found in {} process{}\n", looked_at_, looked_at_ == 1 ? "" : "es")
+        bad.empty() ? fmt::format("no hang found in {} process{}\n", looked_at_,
+                                  looked_at_ == 1 ? "" : "es")
                     : fmt::format("HANG: {} in {} processes\n",
                                   bad.size() == 1 ? "1 hang" : fmt::format("{} hangs", bad.size()),
                                   looked_at_);
     for (const Hang* hang : bad) text += hang->text;
     for (const Hang* hang : Distinct(false)) text += hang->text;
     if (!halted_.empty()) {
-      text += fmt::format("{} stopped, by a signal or a debugger: {}{}\n",
-                          halted_.size() == 1 ? "1 is" : fmt::format("{} are", halted_.size()),
-                          halted_[0],
-                          halted_.size() == 1 ? "" : fmt::format(" and {} more", halted_.size() - 1));
+      text += fmt::format(
+          "{} stopped, by a signal or a debugger: {}{}\n",
+          halted_.size() == 1 ? "1 is" : fmt::format("{} are", halted_.size()), halted_[0],
+          halted_.size() == 1 ? "" : fmt::format(" and {} more", halted_.size() - 1));
     }
-    if (hidden_ > 0) {
-      text += fmt::format("{} may not be looked into: run hangscope as root\n",
-                          hidden_ == 1 ? "1 process" : fmt::format("{} processes", hidden_));
+    if (!hidden_.empty()) {
+      text += fmt::format(
+          "{} may not be looked into; hangscope why {} says what grants it\n",
+          hidden_.size() == 1 ? "1 process" : fmt::format("{} processes", hidden_.size()),
+          hidden_[0]);
     }
     if (longest_stop_ > 0)
       text += fmt::format("the longest was stopped for {:.1f} ms\n", Seconds(longest_stop_) * 1e3);
@@ -188,7 +190,7 @@ class AllHung {
   std::vector<std::string> halted_;
   std::string json_;
   size_t looked_at_ = 0;
-  size_t hidden_ = 0;
+  std::vector<int> hidden_;
   TimeNs longest_stop_ = 0;
 };
 

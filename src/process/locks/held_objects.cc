@@ -54,7 +54,7 @@ std::string_view LastPart(std::string_view name) {
 #if HANGSCOPE_FOLLOWS_CODE
 
 constexpr uint64_t kMostCode = 64 << 10;  // of a function
-constexpr size_t kMostVisits = 20'000;     // of instructions, the same ones again
+constexpr size_t kMostVisits = 20'000;    // of instructions, the same ones again
 constexpr uint64_t kWord = 8;
 constexpr size_t kRegisters = 16;
 constexpr size_t kStack = 7;  // DWARF's number of rsp
@@ -69,7 +69,7 @@ struct Value {
 
 constexpr uint64_t kEntryStack = 1;  // what the stack pointer was at the function's begin
 constexpr uint64_t kFirstArgument = 2;
-constexpr uint64_t kFirstLoad = 1u << 8;   // what memory has at a place that is none of the stack
+constexpr uint64_t kFirstLoad = 1u << 8;  // what memory has at a place that is none of the stack
 constexpr uint64_t kFirstSlot = 1u << 20;
 constexpr int kMostLoads = 4;  // one within another
 
@@ -142,8 +142,7 @@ class Follower {
     code_.resize(place_.bytes);
     if (!read_(place_.function, code_.data(), code_.size())) return {};
     State entry;
-    for (size_t i = 0; i < kRegisters; ++i)
-      entry.registers[i] = Value{kFirstArgument + i, 0};
+    for (size_t i = 0; i < kRegisters; ++i) entry.registers[i] = Value{kFirstArgument + i, 0};
     entry.registers[kStack] = Value{kEntryStack, 0};
     Reach(place_.function, entry);
     for (size_t visits = 0; !open_.empty(); ++visits) {
@@ -166,8 +165,8 @@ class Follower {
     if (known != instructions_.end()) return known->second;
     const uint64_t at = pc - place_.function;
     cs_insn* instruction = nullptr;
-    if (at >= code_.size() || cs_disasm(capstone_, code_.data() + at, code_.size() - at, pc, 1,
-                                        &instruction) != 1)
+    if (at >= code_.size() ||
+        cs_disasm(capstone_, code_.data() + at, code_.size() - at, pc, 1, &instruction) != 1)
       instruction = nullptr;
     return instructions_[pc] = instruction;
   }
@@ -193,8 +192,7 @@ class Follower {
     if (memory.segment == X86_REG_FS || memory.segment == X86_REG_GS ||
         memory.index != X86_REG_INVALID)
       return std::nullopt;
-    if (memory.base == X86_REG_RIP)
-      return Value{0, static_cast<int64_t>(next_pc) + memory.disp};
+    if (memory.base == X86_REG_RIP) return Value{0, static_cast<int64_t>(next_pc) + memory.disp};
     if (memory.base == X86_REG_INVALID) return Value{0, memory.disp};
     const auto number = NumberOf(memory.base);
     if (!number || !state.registers[*number]) return std::nullopt;
@@ -212,9 +210,8 @@ class Follower {
     if (address && IsOfStack(*state, *address)) {
       const auto slot = state->slots.find(*address);
       if (slot != state->slots.end()) return slot->second;
-      const Value fresh{kFirstSlot + static_cast<uint64_t>(address->offset + (1 << 30)) +
-                            (address->id << 34),
-                        0};
+      const Value fresh{
+          kFirstSlot + static_cast<uint64_t>(address->offset + (1 << 30)) + (address->id << 34), 0};
       state->slots[*address] = fresh;
       return fresh;
     }
@@ -223,7 +220,8 @@ class Follower {
       if (read_(static_cast<uint64_t>(address->offset), &word, sizeof word))
         return Value{0, static_cast<int64_t>(word)};
     }
-    if (address) return Value{loads_.emplace(*address, kFirstLoad + loads_.size()).first->second, 0};
+    if (address)
+      return Value{loads_.emplace(*address, kFirstLoad + loads_.size()).first->second, 0};
     return Unknown(pc, number);
   }
 
@@ -380,8 +378,7 @@ class Follower {
       case X86_INS_POP: {
         if (!stack || to->type != X86_OP_REG || !NumberOf(to->reg)) break;
         const auto slot = state->slots.find(*stack);
-        const auto value =
-            slot == state->slots.end() ? std::nullopt : std::optional(slot->second);
+        const auto value = slot == state->slots.end() ? std::nullopt : std::optional(slot->second);
         stack->offset += kWord;
         state->registers[*NumberOf(to->reg)] = value;
         return;
@@ -420,8 +417,7 @@ class Follower {
       case X86_INS_ADD:
       case X86_INS_SUB: {
         const auto number = to->type == X86_OP_REG ? NumberOf(to->reg) : std::nullopt;
-        if (!number || from->type != X86_OP_IMM || to->size != kWord ||
-            !state->registers[*number])
+        if (!number || from->type != X86_OP_IMM || to->size != kWord || !state->registers[*number])
           break;
         const int64_t by = instruction.id == X86_INS_ADD ? from->imm : -from->imm;
         state->registers[*number]->offset += by;
@@ -470,9 +466,8 @@ class Follower {
                 sizeof word))
         return word + static_cast<uint64_t>(value.offset - held.offset);
     }
-    const auto load = std::find_if(loads_.begin(), loads_.end(), [&](const auto& each) {
-      return each.second == value.id;
-    });
+    const auto load = std::find_if(loads_.begin(), loads_.end(),
+                                   [&](const auto& each) { return each.second == value.id; });
     const auto address = load != loads_.end() && depth < kMostLoads
                              ? Evaluate(load->first, state, depth + 1)
                              : std::nullopt;
@@ -528,8 +523,8 @@ LockCall LockCallOf(std::string_view function) {
   }
   const bool is_guard = function.find("uard") != std::string_view::npos ||
                         function.find("ock") != std::string_view::npos;
-  if (is_guard && (last.starts_with('~') || name.find("drop") != std::string_view::npos ||
-                   last == "release"))
+  if (is_guard &&
+      (last.starts_with('~') || name.find("drop") != std::string_view::npos || last == "release"))
     return LockCall::kGivesAny;
   if (last.find("nlock") != std::string_view::npos)
     return is_lock && !of.ends_with("_lock") ? LockCall::kGivesFirst : LockCall::kGivesAny;

@@ -187,8 +187,7 @@ unknown_in_between_back:
 unknown_in_between_end:
 )");
 
-#define HELD_FUNCTION(name) \
-  extern "C" const char name[], name##_back[], name##_end[];
+#define HELD_FUNCTION(name) extern "C" const char name[], name##_back[], name##_end[];
 HELD_FUNCTION(one_lock)
 HELD_FUNCTION(given_back)
 HELD_FUNCTION(on_one_way_only)

@@ -136,7 +136,7 @@ TEST_F(WhyAll, WhatIsStoppedOrHiddenIsCountedAndNoHang) {
   EXPECT_EQ(report->text,
             "no hang found in 2 processes\n"
             "1 is stopped, by a signal or a debugger: process 10 (vim)\n"
-            "1 process may not be looked into: run hangscope as root\n");
+            "1 process may not be looked into; hangscope why 20 says what grants it\n");
 }
 
 }  // namespace
