@@ -484,8 +484,20 @@ std::optional<StackWalker::Function> StackWalker::FunctionAt(uint64_t address) {
   return Function{symbol->address, symbol->bytes, Demangle(symbol->name)};
 }
 
-std::string StackWalker::Variable(uint64_t address) {
+// Zeroed variables that do not fit behind the others lie in memory of no file, behind the last
+// mapping of theirs: libdw's module ends there.
+Dwfl_Module* StackWalker::ModuleOfVariable(uint64_t address) const {
   Dwfl_Module* const module = dwfl_addrmodule(dwfl_, address);
+  if (module != nullptr) return module;
+  const auto before =
+      std::find_if(mappings_.rbegin(), mappings_.rend(), [address](const MemoryMapping& mapping) {
+        return mapping.begin <= address && !mapping.path.empty();
+      });
+  return before == mappings_.rend() ? nullptr : dwfl_addrmodule(dwfl_, before->begin);
+}
+
+std::string StackWalker::Variable(uint64_t address) {
+  Dwfl_Module* const module = ModuleOfVariable(address);
   if (module == nullptr) return {};
   const ModuleSymbols::Symbol* const symbol =
       ModuleSymbols::Find(SymbolsOf(module).variables, address);

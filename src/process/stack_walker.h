@@ -83,6 +83,7 @@ class StackWalker {
   const std::vector<StackFrame>& Name(uint64_t pc);
   std::vector<StackFrame> FindNames(uint64_t pc);
   bool HasLines(Dwfl_Module* module);
+  Dwfl_Module* ModuleOfVariable(uint64_t address) const;
 
   const std::string proc_root_;
   const int pid_;

@@ -962,6 +962,23 @@ TEST(Looks, TakeLittleTimeForAHundredThreads) {
   EXPECT_LT(took, kMost);
 }
 
+// More than what is left of the page behind the program's other variables.
+char many_zeroes[4 << 20];
+
+TEST(Looks, NameAVariableWhereNoFileIsMapped) {
+  many_zeroes[0] = 1;  // or the linker may leave it out
+  const auto maps = ProcFolder("/proc").Read("self/maps");
+  ASSERT_TRUE(maps);
+  const ProcessMemory memory(getpid());
+  auto walker = StackWalker::Open("/proc", getpid(), ParseMemoryMappings(*maps),
+                                  [&](uint64_t address, void* into, size_t bytes) {
+                                    return memory.ReadInto(address, into, bytes);
+                                  });
+  ASSERT_TRUE(walker.ok()) << walker.status().message();
+  EXPECT_THAT((*walker)->Variable(reinterpret_cast<uint64_t>(&many_zeroes[3 << 20])),
+              HasSubstr("many_zeroes+3145728"));
+}
+
 TEST(Looks, BearThreadsThatComeAndGo) {
   const StartedProgram program(SPINNER, "threads");
   ASSERT_TRUE(program.is_ready());
