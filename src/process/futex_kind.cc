@@ -156,20 +156,13 @@ class FutexReader {
     constexpr uint64_t kWord = sizeof(uint64_t);
     constexpr uint64_t kWordsBefore = 16;
     constexpr uint64_t kWords = 64;
-    constexpr int32_t kMutexPriority = 32;
     if (word_.expected != 0) return std::nullopt;
     const uint64_t begin = (word_.address & ~(kWord - 1)) - kWordsBefore * kWord;
     for (uint64_t i = 0; i < kWords; ++i) {
       uint64_t address = 0;
-      Mutex mutex = {};
-      if (!read_(begin + i * kWord, &address, sizeof address) ||
-          !read_(address, &mutex, sizeof mutex))
-        continue;
-      const int owner = static_cast<int>(mutex.lock & FUTEX_TID_MASK);
-      const bool fits = (mutex.kind & ~kMutexKnownBits) == 0 &&
-                        (mutex.kind & kMutexPriority) != 0 && owner != 0 && mutex.owner == owner &&
-                        mutex.users > 0 && mutex.users <= kMostUsers && is_thread_(owner);
-      if (!fits) continue;
+      if (!read_(begin + i * kWord, &address, sizeof address)) continue;
+      const auto owner = OwnerOfPriorityMutex(address, read_);
+      if (!owner || !is_thread_(*owner)) continue;
       FutexMeaning meaning;
       meaning.kind = WaitKind::kMutex;
       meaning.object = address;
@@ -248,6 +241,17 @@ class FutexReader {
 };
 
 }  // namespace
+
+std::optional<int> OwnerOfPriorityMutex(uint64_t address, const ReadMemory& read) {
+  constexpr int32_t kMutexPriority = 32;
+  Mutex mutex = {};
+  if (!read(address, &mutex, sizeof mutex)) return std::nullopt;
+  const int owner = static_cast<int>(mutex.lock & FUTEX_TID_MASK);
+  const bool fits = (mutex.kind & ~kMutexKnownBits) == 0 && (mutex.kind & kMutexPriority) != 0 &&
+                    owner != 0 && mutex.owner == owner && mutex.users > 0 &&
+                    mutex.users <= kMostUsers;
+  return fits ? std::optional(owner) : std::nullopt;
+}
 
 bool InterruptedItself(const std::vector<StackFrame>& stack) {
   const auto is_library = [](const StackFrame& frame) {

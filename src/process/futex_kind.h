@@ -26,6 +26,10 @@ struct FutexMeaning {
 // that had taken it, and calls the same function. `stack`: of one that waits in a futex.
 bool InterruptedItself(const std::vector<StackFrame>& stack);
 
+// Who has the mutex with priority inheritance at `address`, as the target counts its threads;
+// nothing where there is none, or nobody has it.
+std::optional<int> OwnerOfPriorityMutex(uint64_t address, const ReadMemory& read);
+
 // `is_thread`: whether a thread, as the target counts them, is there and can have this word in its
 // memory.
 FutexMeaning ExplainFutexWord(const FutexWord& word, FutexUse use,

@@ -200,6 +200,13 @@ void JudgeConfidence(const FindingDraft& draft, const JudgedProcesses& judged,
                                    WhoMayAct(judged.node(draft.members[0]).pid, judged)));
         break;
       }
+      if (draft.holds_what_they_want) {
+        finding->Lower(Confidence::kLikely,
+                       "that those who want the lock would give what these wait for is not known: "
+                       "nobody else is left who could");
+        DoubtSignals(draft, judged, Confidence::kLikely, finding);
+        break;
+      }
       if (std::any_of(draft.members.begin(), draft.members.end(), weak)) {
         finding->Lower(
             Confidence::kLikely,

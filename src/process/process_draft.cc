@@ -91,6 +91,7 @@ class DraftFinder {
   void AddWeakCause(uint32_t who, const std::vector<uint32_t>& waiters);
   std::vector<uint32_t> WhoWaitsFor(uint32_t halted) const;
   void AddWeak();
+  void AddWhoWantsTheirLocks(FindingDraft* draft) const;
   void AddWhoWaitsAlike(int pid, std::vector<uint32_t>* roots) const;
   void AddWeakOf(int pid, std::vector<uint32_t> roots, const std::vector<uint32_t>& victims);
   void KeepLoopsApart(int pid, std::map<FindingKind, FindingDraft>* drafts) const;
@@ -220,8 +221,10 @@ void DraftFinder::AddWeak() {
 }
 
 // Of a pool of threads that wait for one signal, a join leads to the last alone: the others are no
-// less the reason.
+// less the reason. Nor are those who wait for another signal, where there are few different ones:
+// each may be to give the other's.
 void DraftFinder::AddWhoWaitsAlike(int pid, std::vector<uint32_t>* roots) const {
+  constexpr size_t kFew = 3;
   const auto is_signal = [&](uint32_t i) {
     return node(i).facts->state == ThreadState::kSleeping && !IsFileWait(node(i).facts->wait.kind);
   };
@@ -230,10 +233,16 @@ void DraftFinder::AddWhoWaitsAlike(int pid, std::vector<uint32_t>* roots) const 
     if (is_signal(i)) waited.insert(ObjectOf(node(i).facts->wait));
   }
   if (waited.empty()) return;
+  std::vector<uint32_t> idle;
+  auto all = waited;
   for (uint32_t i = 0; i < judged_.graph.nodes().size(); ++i) {
-    const bool is_idle = node(i).pid == pid && judged_.stuck[i] && node(i).weak && is_signal(i);
-    if (is_idle && waited.contains(ObjectOf(node(i).facts->wait))) roots->push_back(i);
+    if (node(i).pid != pid || !judged_.stuck[i] || !node(i).weak || !is_signal(i)) continue;
+    idle.push_back(i);
+    all.insert(ObjectOf(node(i).facts->wait));
   }
+  std::copy_if(idle.begin(), idle.end(), std::back_inserter(*roots), [&](uint32_t i) {
+    return all.size() <= kFew || waited.contains(ObjectOf(node(i).facts->wait));
+  });
 }
 
 // Where all who read are event loops that idle, what others of the program wait for comes before
@@ -263,6 +272,25 @@ void DraftFinder::KeepLoopsApart(int pid, std::map<FindingKind, FindingDraft>* d
   if (apart.members.empty()) return;
   drafts->clear();
   drafts->emplace(FindingKind::kLostWakeup, std::move(apart));
+}
+
+// Who wants a lock that one of these holds may be the one that they wait for: where they wait for
+// what a thread of the process does, and none but these is left, that is a deadlock.
+void DraftFinder::AddWhoWantsTheirLocks(FindingDraft* draft) const {
+  std::set<int> members;
+  for (const uint32_t i : draft->members) members.insert(node(i).tid);
+  for (uint32_t i = 0; i < judged_.graph.nodes().size(); ++i) {
+    if (node(i).kind != NodeKind::kThread || !judged_.stuck[i] || node(i).weak) continue;
+    const ThreadWait& wait = node(i).facts->wait;
+    if (wait.kind != WaitKind::kFileLock && wait.owner && members.count(*wait.owner) != 0 &&
+        members.count(node(i).tid) == 0)
+      draft->partners.push_back(node(i).tid);
+  }
+  const bool spins = draft->kind == FindingKind::kSpin;
+  if (!draft->partners.empty() && !spins) {
+    draft->kind = FindingKind::kDeadlock;
+    draft->holds_what_they_want = true;
+  }
 }
 
 // Who spins, or reads what nobody writes, is no part of how threads usually idle: these come before
@@ -313,6 +341,7 @@ void DraftFinder::AddWeakOf(int pid, std::vector<uint32_t> roots,
       }
     }
   }
+  for (auto& [kind, draft] : drafts) AddWhoWantsTheirLocks(&draft);
   if (drafts.empty()) return;
   auto& all = drafts.begin()->second.victims;
   all.insert(all.end(), victims.begin(), victims.end());

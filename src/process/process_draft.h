@@ -18,6 +18,8 @@ struct FindingDraft {
   std::vector<int> partners;
   int about = 0;         // kHeld, kStoppedChild: the process that stands still
   bool unowned = false;  // kDeadlock: of locks whose holders nobody records, beside who moves
+  // kDeadlock: those that could end the members' waits want locks that these hold; `partners`
+  bool holds_what_they_want = false;
   // kLostWakeup: a loop of the process idles, too, that runs what the program does on signals
   bool beside_loops = false;
   // kLostWakeup: there are others, which only sleep for a time, again and again

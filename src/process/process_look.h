@@ -137,6 +137,7 @@ class ProcessLook {
   void LeadToProcessOf(int thread);
   void FindOwnerElsewhere(int inner, ThreadWait* wait);
   std::vector<uint64_t> HeldByThread(const Work& work, size_t* calls);
+  void FindRefusedMutex(const Work& work, ThreadFacts* thread);
   LockCall LockCallAt(uint64_t target);
   bool WantsStop(const Work& work, const ThreadFacts& thread) const;
   void StopThread(Work* work, ThreadFacts* thread);

@@ -89,6 +89,13 @@ std::string SummaryOf(const FindingDraft& draft, const JudgedProcesses& judged) 
       if (draft.unowned)
         return fmt::format("deadlock, {} wait{} for {}, and who holds {} is not recorded", count,
                            one ? "s" : "", LockNames(draft, judged), one ? "that" : "these");
+      if (draft.holds_what_they_want)
+        return fmt::format(
+            "deadlock, {} wait{} for {}, and {} want{} a lock that {}", count, one ? "s" : "",
+            LockNames(draft, judged),
+            draft.partners.size() == 1 ? "another one"
+                                       : fmt::format("{} others", draft.partners.size()),
+            draft.partners.size() == 1 ? "s" : "", one ? "this one holds" : "these hold");
       if (WaitsForItself(judged.node(draft.members[0])))
         return fmt::format("deadlock, {} wait{} for {}", count, one ? "s" : "",
                            DifferentWaits(draft, judged) > 1 ? LockNames(draft, judged)
@@ -118,9 +125,8 @@ std::string SummaryOf(const FindingDraft& draft, const JudgedProcesses& judged) 
             "lost wakeup, {} wait{} for {}, and the others have slept and woken meanwhile", count,
             one ? "s" : "", LockNames(draft, judged));
       if (DifferentWaits(draft, judged) > 1)
-        return fmt::format(
-            "lost wakeup, {} wait for {} different signals, and nobody is left to give one", count,
-            DifferentWaits(draft, judged));
+        return fmt::format("lost wakeup, {} wait for {}, and nobody is left to signal these", count,
+                           LockNames(draft, judged));
       return fmt::format("lost wakeup, {} wait{} for {}, and nobody is left to signal it", count,
                          one ? "s" : "", WaitedFor(first, judged.look));
     case FindingKind::kNoWriter: {

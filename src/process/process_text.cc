@@ -51,16 +51,36 @@ std::string Label(const ThreadFacts& thread, const SystemSample& look) {
   return ThreadLabel(thread) + (of_other ? fmt::format(" of {}", IdOnHost(thread.pid)) : "");
 }
 
+// "Bank::Transfer" of "(anonymous namespace)::Bank::Transfer(int)".
+std::string ShortName(std::string function) {
+  constexpr std::string_view kUnnamed = "(anonymous namespace)::";
+  for (size_t at; (at = function.find(kUnnamed)) != std::string::npos;)
+    function.erase(at, kUnnamed.size());
+  if (const size_t arguments = function.find('('); arguments != 0)
+    function.resize(std::min(arguments, function.size()));
+  return CutToColumns(function, kMostFunction);
+}
+
 // "Transfer  abba.cc:20", with the function's arguments left out.
 std::string Where(const ThreadFacts& thread) {
   const StackFrame* const frame = OwnFrame(thread);
   if (frame == nullptr) return "";
   StackFrame shown = *frame;
-  if (const size_t arguments = shown.function.find('(');
-      arguments != std::string::npos && arguments != 0)
-    shown.function.resize(arguments);
-  shown.function = CutToColumns(shown.function, kMostFunction);
+  shown.function = ShortName(shown.function);
   return FrameText(&shown);
+}
+
+// " <- Reader::Next" of the program's own functions that called it: a wrapper of a lock or of a
+// read says less than who called that. `main` says nothing.
+std::string Callers(const ThreadFacts& thread) {
+  constexpr size_t kMost = 2;
+  std::string text;
+  for (const StackFrame* frame : CallingFrames(thread, kMost)) {
+    const std::string name = ShortName(frame->function);
+    if (name == "main") break;
+    text += " <- " + name;
+  }
+  return text;
 }
 
 // Cells in columns of their own where the lines are long enough; else the last cell stands on a
@@ -140,7 +160,8 @@ std::vector<std::vector<std::string>> MemberRows(const ProcessFinding& finding,
   std::vector<std::vector<std::string>> rows;
   const auto add = [&](const ThreadFacts* thread) {
     if (thread != nullptr && rows.size() < kMostRows)
-      rows.push_back({Label(*thread, look), DoesWhat(*thread, look), Where(*thread)});
+      rows.push_back(
+          {Label(*thread, look), DoesWhat(*thread, look), Where(*thread) + Callers(*thread)});
   };
   for (const int tid : finding.threads) add(FindThread(look, tid));
   for (const int id : finding.partners) add(FindThread(look, id));
@@ -155,8 +176,13 @@ std::string FindingText(const ProcessFinding& finding, const ProcessScene& scene
   if (!finding.victims.empty()) {
     const size_t victims = finding.victims.size();
     const char* const whom = finding.threads.size() == 1 ? "it" : "these";
-    text += Wrapped(fmt::format("{} more {} for {}: {}", victims, ForMany("waits", victims), whom,
-                                VictimsText(finding, *scene.look)),
+    // Of whoever could be waited for by others it is not known that it is.
+    const bool idle = finding.kind == FindingKind::kLostWakeup ||
+                      finding.kind == FindingKind::kNoWriter || finding.kind == FindingKind::kSpin;
+    text += Wrapped(idle ? fmt::format("{} more {} still: {}", victims, ForMany("stands", victims),
+                                       VictimsText(finding, *scene.look))
+                         : fmt::format("{} more {} for {}: {}", victims, ForMany("waits", victims),
+                                       whom, VictimsText(finding, *scene.look)),
                     scene.columns);
   }
   for (const std::string& evidence : finding.evidence) text += Wrapped(evidence, scene.columns);

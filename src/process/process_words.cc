@@ -27,6 +27,27 @@ std::string Variable(const char* what, const ThreadWait& wait) {
   return wait.address == 0 ? what : fmt::format("{} at {:#x}", what, wait.address);
 }
 
+// What C++'s library waits with, on words of its own: "std::barrier". Empty: none of it.
+std::string StandardObject(const ThreadFacts& thread) {
+  for (const StackFrame& frame : thread.stack) {
+    for (const char* name : {"std::barrier", "std::latch", "std::counting_semaphore", "std::future",
+                             "std::__future_base", "std::__basic_future", "std::call_once"}) {
+      if (frame.function.starts_with(name))
+        return frame.function.find("future") != std::string::npos ? "std::future" : name;
+    }
+  }
+  return "";
+}
+
+std::string FutexText(const ThreadFacts& thread) {
+  const std::string object = StandardObject(thread);
+  if (object.empty()) return Variable("futex", thread.wait);
+  // The library's own pool of waiters has a name that says nothing.
+  ThreadWait wait = thread.wait;
+  if (wait.variable.starts_with("std::__detail")) wait.variable.clear();
+  return Variable(object.c_str(), wait);
+}
+
 std::string HeldBy(const ThreadFacts& thread) {
   const ThreadWait& wait = thread.wait;
   if (wait.owner_died)
@@ -250,17 +271,10 @@ bool IsOfLibraries(const StackFrame& frame) {
   return false;
 }
 
-// Of the place that OwnFrame names; of libraries and of what starts the program none.
 std::vector<std::string> CallersOf(const ThreadFacts& thread) {
   std::vector<std::string> callers;
-  const StackFrame* const own = OwnFrame(thread);
-  if (own == nullptr || IsOfLibraries(*own)) return callers;
-  for (const StackFrame* frame = own + 1; frame < thread.stack.data() + thread.stack.size();
-       ++frame) {
-    if (callers.size() == kMostCallers) break;
-    const bool starts = frame->function.empty() || frame->function == "_start";
-    if (!starts && !IsOfLibraries(*frame)) callers.push_back(FrameText(frame));
-  }
+  for (const StackFrame* frame : CallingFrames(thread, kMostCallers))
+    callers.push_back(FrameText(frame));
   return callers;
 }
 
@@ -335,7 +349,7 @@ std::string WaitedFor(const ThreadFacts& thread, const SystemSample& look) {
     case WaitKind::kNone:
       return "";
     case WaitKind::kFutex:
-      return Variable("futex", wait) + HeldBy(thread);
+      return FutexText(thread) + HeldBy(thread);
     case WaitKind::kMutex:
       return Variable("mutex", wait) + HeldBy(thread);
     case WaitKind::kRwLock:
@@ -489,6 +503,19 @@ const StackFrame* OwnFrame(const ThreadFacts& thread) {
     if (!IsOfLibraries(frame) && !(frame.function.empty() && frame.source.empty())) return &frame;
   }
   return thread.stack.empty() ? nullptr : &thread.stack.front();
+}
+
+std::vector<const StackFrame*> CallingFrames(const ThreadFacts& thread, size_t most) {
+  std::vector<const StackFrame*> callers;
+  const StackFrame* const own = OwnFrame(thread);
+  if (own == nullptr || IsOfLibraries(*own)) return callers;
+  for (const StackFrame* frame = own + 1; frame < thread.stack.data() + thread.stack.size();
+       ++frame) {
+    if (callers.size() == most) break;
+    const bool starts = frame->function.empty() || frame->function == "_start";
+    if (!starts && !IsOfLibraries(*frame)) callers.push_back(frame);
+  }
+  return callers;
 }
 
 std::string FrameText(const StackFrame* frame) {

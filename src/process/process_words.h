@@ -5,6 +5,7 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "model/picture.h"
 #include "model/process.h"
@@ -39,6 +40,9 @@ std::string ForHowLong(const ThreadFacts& thread, const SystemSample& look);
 // The innermost frame of the program itself: what the libraries do below it is how one waits, not
 // where. Where Python runs in the thread, that of Python. Null: the stack has no frame.
 const StackFrame* OwnFrame(const ThreadFacts& thread);
+// Of the functions of the program that called the one of OwnFrame, the innermost `most`; those of
+// libraries and of what starts the program are left out.
+std::vector<const StackFrame*> CallingFrames(const ThreadFacts& thread, size_t most);
 // "transfer  abba.c:31" of a frame; empty where it is null.
 std::string FrameText(const StackFrame* frame);
 

@@ -57,8 +57,10 @@ constexpr uint64_t kMostCode = 64 << 10;  // of a function
 constexpr size_t kMostVisits = 20'000;    // of instructions, the same ones again
 constexpr uint64_t kWord = 8;
 constexpr size_t kRegisters = 16;
-constexpr size_t kStack = 7;  // DWARF's number of rsp
-constexpr size_t kFrame = 6;  // of rbp
+constexpr size_t kStack = 7;       // DWARF's number of rsp
+constexpr size_t kFrame = 6;       // of rbp
+constexpr size_t kFirstInput = 5;  // of rdi and rsi, a call's first two arguments
+constexpr size_t kSecondInput = 4;
 
 // Something that is not known, and a distance from it; of id 0, the number itself.
 struct Value {
@@ -137,29 +139,39 @@ class Follower {
   Follower(const Follower&) = delete;
   Follower& operator=(const Follower&) = delete;
 
-  std::vector<uint64_t> Find() {
-    if (!is_open_ || place_.bytes == 0 || place_.bytes > kMostCode) return {};
-    code_.resize(place_.bytes);
-    if (!read_(place_.function, code_.data(), code_.size())) return {};
-    State entry;
-    for (size_t i = 0; i < kRegisters; ++i) entry.registers[i] = Value{kFirstArgument + i, 0};
-    entry.registers[kStack] = Value{kEntryStack, 0};
-    Reach(place_.function, entry);
-    for (size_t visits = 0; !open_.empty(); ++visits) {
-      if (visits == kMostVisits) return {};
-      const uint64_t pc = open_.front();
-      open_.pop_front();
-      Step(pc);
-    }
+  std::vector<uint64_t> Held() {
     std::vector<uint64_t> objects;
-    if (!at_place_) return {};
+    if (!Follow()) return objects;
     for (const Value& value : at_place_->held) {
       if (const auto object = Evaluate(value, *at_place_)) objects.push_back(*object);
     }
     return objects;
   }
 
+  std::optional<uint64_t> FirstArgument() {
+    if (!Follow() || !at_place_->registers[kFirstInput]) return std::nullopt;
+    return Evaluate(*at_place_->registers[kFirstInput], *at_place_);
+  }
+
  private:
+  // To the place; false: it is not known what is so there.
+  bool Follow() {
+    if (!is_open_ || place_.bytes == 0 || place_.bytes > kMostCode) return false;
+    code_.resize(place_.bytes);
+    if (!read_(place_.function, code_.data(), code_.size())) return false;
+    State entry;
+    for (size_t i = 0; i < kRegisters; ++i) entry.registers[i] = Value{kFirstArgument + i, 0};
+    entry.registers[kStack] = Value{kEntryStack, 0};
+    Reach(place_.function, entry);
+    for (size_t visits = 0; !open_.empty(); ++visits) {
+      if (visits == kMostVisits) return false;
+      const uint64_t pc = open_.front();
+      open_.pop_front();
+      Step(pc);
+    }
+    return at_place_.has_value();
+  }
+
   const cs_insn* At(uint64_t pc) {
     const auto known = instructions_.find(pc);
     if (known != instructions_.end()) return known->second;
@@ -289,10 +301,8 @@ class Follower {
       if (address && read_(static_cast<uint64_t>(address->offset), &function, sizeof function))
         target = function;
     }
-    constexpr size_t kFirst = 5;   // rdi
-    constexpr size_t kSecond = 4;  // rsi
-    const auto first = state->registers[kFirst];
-    const auto second = state->registers[kSecond];
+    const auto first = state->registers[kFirstInput];
+    const auto second = state->registers[kSecondInput];
     switch (target ? lock_call_(*target) : LockCall::kNone) {
       case LockCall::kTakesFirst:
         if (first) state->held.insert(*first);
@@ -537,10 +547,20 @@ LockCall LockCallOf(std::string_view function) {
 std::vector<uint64_t> HeldObjects(const CallPlace& place, const ReadMemory& read,
                                   const std::function<LockCall(uint64_t)>& lock_call) {
 #if HANGSCOPE_FOLLOWS_CODE
-  return Follower(place, read, lock_call).Find();
+  return Follower(place, read, lock_call).Held();
 #else
   (void)place, (void)read, (void)lock_call;
   return {};
+#endif
+}
+
+std::optional<uint64_t> FirstArgument(const CallPlace& place, const ReadMemory& read) {
+#if HANGSCOPE_FOLLOWS_CODE
+  const std::function<LockCall(uint64_t)> none = [](uint64_t) { return LockCall::kNone; };
+  return Follower(place, read, none).FirstArgument();
+#else
+  (void)place, (void)read;
+  return std::nullopt;
 #endif
 }
 

@@ -41,6 +41,9 @@ struct CallPlace {
 std::vector<uint64_t> HeldObjects(const CallPlace& place, const ReadMemory& read,
                                   const std::function<LockCall(uint64_t)>& lock_call);
 
+// The first argument of the call itself, where it is a pointer or number that can be told.
+std::optional<uint64_t> FirstArgument(const CallPlace& place, const ReadMemory& read);
+
 }  // namespace hangscope
 
 #endif

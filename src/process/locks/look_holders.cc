@@ -21,6 +21,7 @@ bool LacksHolder(const ThreadWait& wait) {
 
 void ProcessLook::FindHolders() {
   if (walker_ == nullptr) return;
+  for (size_t i = 0; i < work_.size(); ++i) FindRefusedMutex(work_[i], &facts_.threads[i]);
   std::map<uint64_t, std::vector<size_t>> waiters;  // by object
   for (size_t i = 0; i < facts_.threads.size(); ++i) {
     const ThreadWait& wait = facts_.threads[i].wait;
@@ -41,6 +42,32 @@ void ProcessLook::FindHolders() {
       facts_.threads[waiter].wait.owner = *who.begin();
       facts_.threads[waiter].wait.owner_by_code = true;
     }
+  }
+}
+
+// The kernel refuses a mutex with priority inheritance whose owner waits for who wants it; glibc
+// then waits for a word of its own stack, for ever. What was wanted is the argument of the call.
+void ProcessLook::FindRefusedMutex(const Work& work, ThreadFacts* thread) {
+  ThreadWait& wait = thread->wait;
+  if (wait.kind != WaitKind::kFutex || wait.owner || walker_ == nullptr) return;
+  for (size_t i = 1; i < std::min(work.places.size(), kMostOfThread); ++i) {
+    const auto inner = walker_->FunctionAt(work.places[i - 1].pc);
+    if (!inner || inner->name.find("pthread_mutex_lock") == std::string::npos) continue;
+    const StackPlace& place = work.places[i];
+    const auto function = walker_->FunctionAt(place.pc - 1);
+    if (!function || function->name.find("pthread_mutex_lock") != std::string::npos) continue;
+    const auto argument = FirstArgument(
+        {function->begin, function->bytes, place.pc, place.stack_pointer, place.registers},
+        read_memory_);
+    if (!argument) return;
+    const auto owner = OwnerOfPriorityMutex(*argument, read_memory_);
+    const auto outer = owner ? OuterThread(*owner, false) : std::nullopt;
+    if (!outer) return;
+    wait.kind = WaitKind::kMutex;
+    wait.address = *argument;
+    wait.variable = VariableName(*argument);
+    wait.owner = outer;
+    return;
   }
 }
 

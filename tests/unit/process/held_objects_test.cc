@@ -93,6 +93,7 @@ on_one_way_only_end:
 an_early_end_gives_it_back:
   lea held_lock(%rip), %rdi
   call held_take
+in_the_call_back:
   test %eax, %eax
   je 1f
   lea held_lock(%rip), %rdi
@@ -199,7 +200,7 @@ HELD_FUNCTION(in_a_loop_over_many)
 HELD_FUNCTION(exchanged)
 HELD_FUNCTION(exchanged_back_again)
 HELD_FUNCTION(unknown_in_between)
-extern "C" const char held_lock[];
+extern "C" const char held_lock[], in_the_call_back[];
 #undef HELD_FUNCTION
 
 uint64_t At(const void* place) { return reinterpret_cast<uint64_t>(place); }
@@ -262,6 +263,20 @@ TEST(HeldObjects, AnObjectIsKnownByWhatARegisterOrTheStackKeeps) {
   const uint64_t pair[] = {1, 0x5000};
   place.registers[3] = At(pair);
   EXPECT_THAT(HELD(behind_pointers, place), ElementsAre(0x5000u + 4));
+}
+
+TEST(HeldObjects, TheArgumentOfTheCallIsKnown) {
+  CallPlace place;
+  place.function = At(an_early_end_gives_it_back);
+  place.bytes = static_cast<uint64_t>(an_early_end_gives_it_back_end - an_early_end_gives_it_back);
+  place.back = At(in_the_call_back);
+  const ReadMemory read = [](uint64_t address, void* into, size_t bytes) {
+    std::memcpy(into, reinterpret_cast<const void*>(address), bytes);
+    return true;
+  };
+  EXPECT_EQ(FirstArgument(place, read), At(held_lock));
+  place.back = At(an_early_end_gives_it_back_back);  // what was an argument before is lost
+  EXPECT_FALSE(FirstArgument(place, read));
 }
 
 #endif

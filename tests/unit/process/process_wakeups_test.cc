@@ -15,11 +15,37 @@ TEST(ProcessWakeups, APoolThatWaitsForOneSignalIsTheReasonAsAWhole) {
   World world;
   world.Joins(10, 10, 13);
   for (const int tid : {11, 12, 13}) world.Signals(10, tid, "work_came");
-  world.Signals(10, 14, "another");
+  for (const auto& [tid, other] : {std::pair(14, "a"), {15, "b"}, {16, "c"}})
+    world.Signals(10, tid, other);
   const ProcessFinding finding = Only(world.Judge());
   EXPECT_THAT(finding.threads, ElementsAre(11, 12, 13));
-  EXPECT_THAT(finding.victims, ElementsAre(10, 14));
-  EXPECT_THAT(finding.summary, HasSubstr("3 of 5 threads wait for condition work_came"));
+  EXPECT_THAT(finding.victims, ElementsAre(10, 14, 15, 16));
+  EXPECT_THAT(finding.summary, HasSubstr("3 of 7 threads wait for condition work_came"));
+}
+
+TEST(ProcessWakeups, OfFewDifferentSignalsEachMayBeTheReason) {
+  World world;
+  world.Joins(10, 10, 11);
+  world.Signals(10, 11, "not_full");
+  world.Signals(10, 12, "not_empty");
+  const ProcessFinding finding = Only(world.Judge());
+  EXPECT_THAT(finding.threads, ElementsAre(11, 12));
+  EXPECT_THAT(finding.summary, HasSubstr("wait for condition not_empty, condition not_full, and"));
+}
+
+TEST(ProcessWakeups, WhoeverCouldSignalAndWantsAHeldLockIsNamed) {
+  World world;
+  world.Joins(10, 10, 11);
+  world.Signals(10, 11, "not_empty");
+  world.Locks(10, 12, "table", 11);
+  const ProcessFinding finding = Only(world.Judge());
+  EXPECT_EQ(finding.kind, Kind::kDeadlock);
+  EXPECT_EQ(finding.confidence, Confidence::kLikely);
+  EXPECT_THAT(finding.threads, ElementsAre(11));
+  EXPECT_THAT(finding.partners, ElementsAre(12));
+  EXPECT_EQ(finding.summary,
+            "deadlock, 1 of 3 threads waits for condition not_empty, and another one wants a lock "
+            "that this one holds");
 }
 
 TEST(ProcessWakeups, AllWhoWaitForOneBarrierAreTheReason) {
@@ -124,9 +150,9 @@ TEST(ProcessWakeups, WhereOneOfThemMayBeWokenByAHandlerNoneIsStuckForSure) {
   world.Signals(10, 11, "work");
   const ProcessFinding finding = Only(world.Judge());
   EXPECT_EQ(finding.confidence, Confidence::kPossible);
-  EXPECT_EQ(
-      finding.summary,
-      "lost wakeup, 2 of 2 threads wait for 2 different signals, and nobody is left to give one");
+  EXPECT_EQ(finding.summary,
+            "lost wakeup, 2 of 2 threads wait for condition work, semaphore at 0x1000, and nobody "
+            "is left to signal these");
 }
 
 TEST(ProcessWakeups, WhoeverAHandlerMayWakeMaySignalTheOthers) {
@@ -136,7 +162,7 @@ TEST(ProcessWakeups, WhoeverAHandlerMayWakeMaySignalTheOthers) {
   world.Signals(10, 11, "work");
   world.Joins(10, 12, 11);
   const ProcessFinding finding = Only(world.Judge());
-  EXPECT_THAT(finding.threads, ElementsAre(11));
+  EXPECT_THAT(finding.threads, ElementsAre(10, 11));
   EXPECT_EQ(finding.confidence, Confidence::kPossible);
 }
 
