@@ -150,7 +150,7 @@ class Answer:
         wrong = []
         if not re.match(case.options.get("line") or f"HANG: (?:partial: )?(?:{case.kind})", self.line):
             wrong.append("kind")
-        if self.status != case.options.get("status", 1):
+        if self.status != (case.options.get("status", 1) if case.options.get("status", 1) is not None else self.status):
             wrong.append(f"status {self.status}")
         wrong += [f"no {name}" for name in case.names if not re.search(name, self.verdict)]
         return [f"{', '.join(wrong)}: {self.brief}"] if wrong else []

@@ -12,7 +12,7 @@ folder. Options, of which a module may have its own DEFAULTS: cpu: keeps a proce
 restless: never comes to rest, so nobody waits for that, and it begins and ends threads, files or children; age: for how
 many seconds it stands before hangscope is asked; ask: the name of the process that is asked about, of those it started;
 lines: how often it says "ready"; stdin (pipe: one that nobody writes; tty: a terminal; else /dev/null); status: that of
-`why`, else 1; line: a regular expression for the whole first line, instead of kind; needs: commands of the machine; root:
+`why`, else 1, None: any; line: a regular expression for the whole first line, instead of kind; needs: commands of the machine; root:
 it needs to be; build: (source, compiler and options), made when it is needed; freeze: the control group of the process of
 that name is frozen; later: a shell command that begins after a second, outside.
 """
@@ -20,7 +20,7 @@ import dataclasses
 import importlib
 import typing
 
-CLASSES = ["locks", "spins"]
+CLASSES = ["locks", "spins", "partial", "kernel_waits"]
 DEADLOCK = "deadlock"
 # Where no owner is recorded, both words are right.
 UNOWNED = "deadlock|lost wakeup"
