@@ -105,7 +105,7 @@ class Picture:
 
     @classmethod
     def of(cls, pids):
-        signals = {thread: tuple(re.findall(r"(?:Sig|Shd)(?:Pnd|Blk|Ign|Cgt):\t\w+", status)) for thread, status in threads_of(pids).items()}
+        signals = {thread: tuple(re.findall(r"(?:Sig|Shd)(?:Ign|Cgt|Blk|Pnd):\t\w+", status)) for thread, status in threads_of(pids).items()}
         threads, files = {}, {}
         for pid in pids:
             with contextlib.suppress(OSError):
@@ -114,8 +114,10 @@ class Picture:
         return cls(signals, threads, files)
 
     def differences(self, after, restless):
+        def kept(signals):  # of who goes on, what comes to it and what it blocks for a while changes
+            return [text for text in signals if not restless or text.startswith(("SigIgn", "SigCgt"))]
         wrong = [f"signals of {thread}: {was} became {after.signals[thread]}"
-                 for thread, was in self.signals.items() if thread in after.signals and after.signals[thread] != was]
+                 for thread, was in self.signals.items() if thread in after.signals and kept(after.signals[thread]) != kept(was)]
         for what, before, now in ("threads", self.threads, after.threads), ("files", self.files, after.files):
             if not restless and before != now:
                 wrong.append(f"{what}: {before} became {now}")
