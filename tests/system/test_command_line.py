@@ -80,6 +80,79 @@ class Help(Case):
         self.assertIn(b"usage: hangscope COMMAND", done.err)
 
 
+class Release(Case):
+    """scripts/make-release in a small repository."""
+
+    def setUp(self):
+        super().setUp()
+        if not shutil.which("git"):
+            self.skipTest("there is no git here")
+        self.tree = self.folder / "tree"
+        self.write("scripts/make-release", (ROOT / "scripts/make-release").read_text())
+        (self.tree / "scripts/make-release").chmod(0o755)
+        self.write("include/hangscope/version.h", '#define HANGSCOPE_VERSION "1.2.0"\n')
+        self.write("CHANGELOG.md", "# Changes\n\n## 1.2.0 (2026-11-27)\n\n* New: `this`.\n\n## 1.1.0 (2026-01-01)\n\n* Old.\n")
+        self.git("init", "-q")
+        self.commit()
+
+    def write(self, name, text):
+        (self.tree / name).parent.mkdir(parents=True, exist_ok=True)
+        (self.tree / name).write_text(text)
+
+    def git(self, *words):
+        who = ["-c", "user.name=Ada", "-c", "user.email=ada@example.org"]
+        return subprocess.run(["git", "-C", self.tree, *who, *words], capture_output=True, text=True, check=True).stdout
+
+    def commit(self):
+        self.git("add", ".")
+        self.git("commit", "-q", "-m", "As it is")
+
+    def release(self, *words):
+        names = {f"GIT_{role}_{part}": value for role in ("AUTHOR", "COMMITTER")
+                 for part, value in (("NAME", "Ada"), ("EMAIL", "ada@example.org"))}
+        done = subprocess.run([self.tree / "scripts/make-release", *words], capture_output=True, text=True, env={**os.environ, **names})
+        return done.returncode, done.stdout, done.stderr
+
+    def refused(self):
+        status, out, err = self.release()
+        self.assertEqual((1, ""), (status, out))
+        self.assertEqual("", self.git("tag"))
+        self.assertEqual(1, err.count("\n"), err)
+        return err.removeprefix("hangscope: error: ").rstrip("\n")
+
+    def test_is_a_tag_with_the_newest_entry_of_the_changelog(self):
+        self.assertEqual((0, "", ""), self.release("--check"))
+        self.assertEqual("", self.git("tag"))
+        self.assertEqual((0, "v1.2.0\n", ""), self.release())
+        self.assertEqual("hangscope 1.2.0\n\n* New: `this`.", self.git("tag", "-l", "--format=%(contents)", "v1.2.0").strip())
+        self.assertEqual(self.git("rev-parse", "HEAD"), self.git("rev-parse", "v1.2.0^{}"))
+        status, _, err = self.release()
+        self.assertEqual(1, status)
+        self.assertIn("the tag v1.2.0 is there already", err)
+
+    def test_wants_an_entry_of_this_version(self):
+        self.write("include/hangscope/version.h", '#define HANGSCOPE_VERSION "1.3.0"\n')
+        self.commit()
+        self.assertEqual("the newest entry of CHANGELOG.md is of version '1.2.0'; include/hangscope/version.h says 1.3.0", self.refused())
+        for heading in ("## 1.3.0", "## 1.3.0 (unreleased)"):
+            self.write("CHANGELOG.md", f"# Changes\n\n{heading}\n\n* New.\n")
+            self.commit()
+            self.assertIn(f"the newest entry of CHANGELOG.md begins with '{heading}'; for example '## 1.3.0 (20", self.refused())
+        self.write("CHANGELOG.md", "# Changes\n\n## 1.3.0 (2026-11-28)\n\n## 1.2.0 (2026-11-27)\n\n* New.\n")
+        self.commit()
+        self.assertEqual("CHANGELOG.md says nothing of 1.3.0", self.refused())
+
+    def test_wants_everything_committed(self):
+        self.write("more", "")
+        self.assertEqual("something is not committed: git status lists it", self.refused())
+
+    def test_of_this_tree_has_its_entry(self):
+        for name in ("CHANGELOG.md", "include/hangscope/version.h"):
+            self.write(name, (ROOT / name).read_text())
+        self.commit()
+        self.assertEqual((0, "", ""), self.release("--check"))
+
+
 class Manual(Case):
     def page(self, *words):
         return self.hangscope("help", "--man", *words).out
