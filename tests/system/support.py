@@ -65,12 +65,41 @@ def until(condition, timeout):
     return None
 
 
+def processes_of(folder):
+    """The processes, but this one, that have the folder in their environment or on their command line."""
+    mark = os.fsencode(folder)
+
+    def mentions(pid, part):
+        try:
+            return mark in pathlib.Path(f"/proc/{pid}/{part}").read_bytes()
+        except OSError:
+            return False
+
+    pids = [int(name) for name in os.listdir("/proc") if name.isdigit() and int(name) != os.getpid()]
+    return [pid for pid in pids if mentions(pid, "environ") or mentions(pid, "cmdline")]
+
+
+def end_all_of(folder):
+    """Ends whoever is left of a test: a recorder that is killed leaves its program and its guards running."""
+    def is_over():
+        left = processes_of(folder)
+        for pid in left:
+            try:
+                os.kill(pid, signal.SIGKILL)
+            except ProcessLookupError:
+                pass
+        return not left
+
+    until(is_over, 10)
+
+
 class Case(unittest.TestCase):
     """A test with an empty folder, where recorders do not see those of the tests beside it."""
 
     def setUp(self):
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="hangscope-test-"))
         self.addCleanup(shutil.rmtree, self.folder, ignore_errors=True)
+        self.addCleanup(end_all_of, self.folder)
         self.runtime = self.folder / "runtime"
         self.runtime.mkdir(mode=0o700)
         # By hand: unittest.mock takes longer to import than many a test takes.
@@ -98,7 +127,7 @@ class Case(unittest.TestCase):
 
     @staticmethod
     def end(process):
-        """A recorder that is killed leaves its program and its guards running; one that is asked ends them."""
+        """A recorder that is asked ends its program, too."""
         for stop in (process.terminate, process.kill):
             if process.poll() is not None:
                 break

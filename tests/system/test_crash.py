@@ -11,7 +11,7 @@ import subprocess
 import time
 import unittest
 
-from support import HANGSCOPE, LONG, SEED, Case, main
+from support import HANGSCOPE, LONG, SEED, Case, main, processes_of
 
 TOOLS = pathlib.Path(os.environ.get("TOOLS", str(pathlib.Path(HANGSCOPE).parent / "tests")))
 PRODUCER = TOOLS / "ledger_producer"
@@ -137,6 +137,26 @@ class Killed(Case):
 
     def test_tee_killed_at_random_instants_zstd(self):
         self.rounds("zstd", "both", INSTANTS // 6, ("tee",))
+
+
+class Left(Case):
+    def test_by_a_recorder_that_was_killed_ends_with_its_test(self):
+        left = []
+
+        class Inner(Case):
+            def test(self):
+                recorder = self.recorder("run", "--", "sleep", "600")
+                self.until(lambda: len(processes_of(self.folder)) > 2, what="program and guard beside the recorder")
+                recorder.kill()
+                recorder.wait()
+                left.extend([self.folder, *processes_of(self.folder)])
+
+        result = unittest.TestResult()
+        Inner("test").run(result)
+        self.assertEqual("", "".join(text for _, text in result.errors + result.failures))
+        folder, *pids = left
+        self.assertGreater(len(pids), 1, "the program and its guard outlive the recorder")
+        self.assertEqual([], processes_of(folder))
 
 
 if __name__ == "__main__":
