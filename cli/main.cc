@@ -94,7 +94,13 @@ int OnProcess(const std::string& word, std::vector<std::string> words) {
   auto pid = FindProcess(word);
   if (!pid.ok()) return Fail(pid.status());
   words[0] = ProcessSpec(*pid);
-  if (*pid != 0) return WhyCommand(words);
+  if (*pid != 0) {
+    if (PosixFileSystem().Exists(word))
+      PrintNote(fmt::format("'{}' is taken as {}; hangscope why {} reads the {} of that name",
+                            Printable(word), words[0], Printable(word),
+                            PosixFileSystem().IsFolder(word) ? "folder" : "file"));
+    return WhyCommand(words);
+  }
   PrintError(UnknownCommand(word));
   return kExitUsage;
 }

@@ -86,7 +86,20 @@ class Files(Words):
     def test_that_are_logs_say_how_to_watch_one(self):
         log = self.folder / "server.log"
         log.write_text("ready\n" * 9)
-        self.assertIn(f"; a log is read as it grows: tail -f {log} | hangscope tee", self.refused("why", log))
+        for command, words in READERS.items():
+            self.assertEqual(f"'{log}' is a text file without a dump of a scope in it; a log is watched as it grows: "
+                             f"tail -f {log} | hangscope tee", self.refused(command, *words, log, status=2))
+
+    def test_that_are_traces_say_who_reads_one(self):
+        log = self.folder / "spike.log"
+        log.write_text("booting\n" + "".join(
+            f"core   0: 0x{0x80000100 + 4 * (n % 2):016x} (0x00000297) auipc   t0, 0x0\n" for n in range(99)))
+        for word in (log, f"file:{log}"):
+            said = self.refused("why", word, status=2)
+            self.assertEqual(f"'{log}' is a Spike trace, which is no recording: hangscope tee --elf FIRMWARE < {log} says where its "
+                             "cores stood at its end", said)
+        done = self.hangscope("tee", "--prefix", self.folder / "t/log", stdin=log.read_bytes())
+        self.assertRegex(done.err.decode(), r"\n  hart 0  \w+ .*0x8000010")
 
     def test_that_are_not_there(self):
         absent = self.folder / "absent"
@@ -113,7 +126,24 @@ class Processes(Words):
         process = self.started("hs-both")  # the file lies in the folder, too
         done = self.hangscope("hs-both", cwd=self.folder)
         self.assertIn(f"process {process.pid} (hs-both)".encode(), done.out)
-        self.assertIn("'hs-both' has no scope", self.refused("why", "hs-both", cwd=self.folder))
+        self.assertEqual(f"hangscope: 'hs-both' is taken as pid:{process.pid}; hangscope why hs-both reads the file of that name\n",
+                         done.err.decode())
+
+    def test_come_behind_files_where_a_command_is_named_and_that_is_said(self):
+        process = self.started("hs-both")
+        for command, words in READERS.items():
+            done = self.hangscope(command, *words, "hs-both", cwd=self.folder)
+            note, *rest = done.err.decode().splitlines()
+            self.assertEqual(f"hangscope: 'hs-both' is taken as the file of that name; pid:{process.pid} is the process", note)
+            self.assertRegex(rest[0], "^hangscope: error: .*'hs-both' has no ")
+        os.mkdir(self.folder / "where")
+        os.mkdir(self.folder / "where/hs-both")
+        note = self.hangscope("why", "hs-both", cwd=self.folder / "where").err.decode().splitlines()[0]
+        self.assertEqual(f"hangscope: 'hs-both' is taken as the folder of that name; pid:{process.pid} is the process", note)
+        (self.folder / str(process.pid)).touch()
+        self.assertIn(f"'{process.pid}' is taken as the file of that name; pid:{process.pid} is the process",
+                      self.hangscope("why", str(process.pid), cwd=self.folder).err.decode())
+        self.assertNotIn("is taken", self.hangscope("why", "./hs-both", cwd=self.folder).err.decode())
 
     def test_of_one_name_are_listed(self):
         program = self.folder / "hs-same"
