@@ -145,7 +145,7 @@ int Export(ExportWords& words) {
   sigaction(SIGINT, &action, nullptr);
   sigaction(SIGTERM, &action, nullptr);
   SystemClock clock;
-  auto bar = std::make_unique<ProgressBar>(clock, words.options.path.empty());
+  auto bar = std::make_unique<ProgressBar>(clock, words.options.path.empty(), words.quiet);
   words.request.go_on = words.options.go_on = [&](double part) {
     bar->Show(part);
     return export_interrupted == 0;

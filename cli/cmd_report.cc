@@ -34,6 +34,7 @@ struct Words {
   std::string events;
   bool force = false;
   bool data = false;
+  bool quiet = false;
 };
 
 Result<size_t> ParseEvents(const std::string& text) {
@@ -86,8 +87,10 @@ int ReportCommand(const std::vector<std::string>& words) {
   parser.Option("--events", &given.events);
   parser.Flag("--force", &given.force);
   parser.Flag("--data", &given.data);
+  parser.Flag("--quiet", &given.quiet);
   if (const auto exit = parser.Parse(words)) return *exit;
   LimitCost(kMostCpuSecondsOfReport);
+  if (given.quiet) SilenceNotes();
   if (Status status = ChooseNewest("snapshot", NewestSnapshot, &options.source.target);
       !status.ok())
     return Fail(status);
@@ -118,7 +121,7 @@ int ReportCommand(const std::vector<std::string>& words) {
   auto threads = LookAtProcess(input.files(), clock, options.source.target);
   if (!threads.ok()) return Fail(threads.status());
   options.threads = std::move(*threads);
-  auto bar = std::make_unique<ProgressBar>(clock, given.data || output == "-");
+  auto bar = std::make_unique<ProgressBar>(clock, given.data || output == "-", given.quiet);
   bar->Begin("reading what happened");
   options.progress = [&](double part) { bar->Show(part); };
   auto report = ReadReport(input.files(), clock, options);

@@ -13,6 +13,7 @@
 #include "cpu_options.h"
 #include "help/all_helps.h"
 #include "process/linux_inspector.h"
+#include "progress_bar.h"
 #include "recorder_options.h"
 #include "run/process_watch_session.h"
 #include "scope/scope_view.h"
@@ -295,7 +296,12 @@ int WatchCommand(const std::vector<std::string>& words, const StartSignals& sign
   WatchEnvironment environment;
   environment.files = &PosixFileSystem();
   environment.clock = &clock;
-  environment.say = WriteOut;
+  WorkLine work(!options.json);
+  environment.say = [&](std::string_view text) {
+    work.Show("");
+    return WriteOut(text);
+  };
+  environment.show_work = [&](const std::string& text) { work.Show(text); };
   environment.terminal_fd = isatty(STDIN_FILENO) != 0 ? STDIN_FILENO : -1;
   environment.terminal_may_be_read = TerminalIsOurs;
   const bool wants_live = !watch.plain && !options.json;

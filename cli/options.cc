@@ -65,6 +65,7 @@ bool WriteAll(int fd, std::string_view text) {
 
 namespace {
 bool printed = false;
+bool notes_are_silent = false;
 int output_error = 0;  // errno of the write to standard output that failed, EPIPE included
 }  // namespace
 
@@ -108,8 +109,10 @@ void PrintError(const std::string& message) {
   WriteAll(STDERR_FILENO, "hangscope: error: " + ErrorText(message) + "\n");
 }
 
+void SilenceNotes() { notes_are_silent = true; }
+
 void PrintNote(const std::string& message) {
-  WriteAll(STDERR_FILENO, "hangscope: " + message + "\n");
+  if (!notes_are_silent) WriteAll(STDERR_FILENO, "hangscope: " + message + "\n");
 }
 
 int Fail(const Status& status) {

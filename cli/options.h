@@ -35,8 +35,9 @@ int ConcludeOutput(int status);
 std::string ErrorText(const std::string& message);
 // Prints "hangscope: error: " and that text on stderr.
 void PrintError(const std::string& message);
-// The same without "error".
+// The same without "error"; nothing after SilenceNotes.
 void PrintNote(const std::string& message);
+void SilenceNotes();
 // Prints the error and returns the exit status of a command that it ends.
 int Fail(const Status& status);
 // Writes `text` to standard output and returns the exit status of a command that ends well with it.

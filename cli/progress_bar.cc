@@ -17,10 +17,11 @@ constexpr int kBarWidth = 40;
 
 }  // namespace
 
-ProgressBar::ProgressBar(Clock& clock, bool beside_output)
+ProgressBar::ProgressBar(Clock& clock, bool beside_output, bool quiet)
     : clock_(clock),
       start_(clock.Monotonic()),
-      wanted_(isatty(STDERR_FILENO) != 0 && !(beside_output && isatty(STDOUT_FILENO) != 0)) {}
+      wanted_(!quiet && isatty(STDERR_FILENO) != 0 &&
+              !(beside_output && isatty(STDOUT_FILENO) != 0)) {}
 
 ProgressBar::~ProgressBar() {
   if (shown_ > 0) WriteAll(STDERR_FILENO, "\r\033[K");
@@ -39,6 +40,16 @@ void ProgressBar::Show(double part) {
   WriteAll(STDERR_FILENO,
            fmt::format("\r[{}{}] {:3.0f} % {}\033[K", std::string(static_cast<size_t>(done), '#'),
                        std::string(static_cast<size_t>(kBarWidth - done), ' '), part * 100, work_));
+}
+
+WorkLine::WorkLine(bool wanted) : wanted_(wanted && isatty(STDERR_FILENO) != 0) {}
+
+void WorkLine::Show(const std::string& text) {
+  if (!wanted_ || (text.empty() && !is_shown_)) return;
+  is_shown_ = !text.empty();
+  std::string line = text.empty() ? "" : "hangscope: " + text + " ...";
+  line.resize(std::min(line.size(), static_cast<size_t>(TerminalColumns(STDERR_FILENO) - 1)));
+  WriteAll(STDERR_FILENO, "\r\033[K" + line);
 }
 
 }  // namespace hangscope::cli

@@ -2,6 +2,8 @@
 #ifndef HANGSCOPE_CLI_PROGRESS_BAR_H
 #define HANGSCOPE_CLI_PROGRESS_BAR_H
 
+#include <string>
+
 #include "base/clock.h"
 
 namespace hangscope::cli {
@@ -10,8 +12,8 @@ namespace hangscope::cli {
 class ProgressBar {
  public:
   // `beside_output`: what is written goes to standard output; a bar amid it on one terminal would
-  // spoil both.
-  ProgressBar(Clock& clock, bool beside_output);
+  // spoil both. `quiet`: the user asked for none.
+  ProgressBar(Clock& clock, bool beside_output, bool quiet);
   ~ProgressBar();
   ProgressBar(const ProgressBar&) = delete;
   ProgressBar& operator=(const ProgressBar&) = delete;
@@ -27,6 +29,22 @@ class ProgressBar {
   const bool wanted_;
   const char* work_ = "";
   TimeNs shown_ = 0;
+};
+
+// The same of work of which nobody knows how far it is: a line that says what goes on.
+class WorkLine {
+ public:
+  explicit WorkLine(bool wanted);
+  ~WorkLine() { Show(""); }
+  WorkLine(const WorkLine&) = delete;
+  WorkLine& operator=(const WorkLine&) = delete;
+
+  // Empty: nothing any more; so that lines may be printed.
+  void Show(const std::string& text);
+
+ private:
+  const bool wanted_;
+  bool is_shown_ = false;
 };
 
 }  // namespace hangscope::cli

@@ -4,20 +4,22 @@ namespace hangscope::cli {
 
 using Kind = Completion::Kind;
 
-std::vector<OptionHelp> CodeOptionHelps() {
-  return {
-      {{"--binaries"},
-       "DIR",
-       "of a perf.data, also a snapshot's: a folder with the recorded programs, by path or name",
-       OfKind(Kind::kFolder)},
-      {{"--vmlinux"},
-       "FILE",
-       "likewise the recorded kernel, or a kcore, or a folder with one",
-       OfKind(Kind::kFile)},
-      {{"--kallsyms"},
-       "FILE",
-       "likewise names of the kernel's functions, as /proc/kallsyms has them",
-       OfKind(Kind::kFile)}};
+OptionGroup CodeOptionGroup(const std::vector<OptionHelp>& more) {
+  return {"of a perf.data, also a snapshot's",
+          Joined({{{"--binaries"},
+                   "DIR",
+                   "a folder with the recorded programs, by path or by name",
+                   OfKind(Kind::kFolder)},
+                  {{"--vmlinux"},
+                   "FILE",
+                   "the recorded kernel, or a kcore, or a folder with one",
+                   OfKind(Kind::kFile)},
+                  {{"--kallsyms"},
+                   "FILE",
+                   "names of the kernel's functions, as /proc/kallsyms has them",
+                   OfKind(Kind::kFile)}},
+                 more),
+          false};
 }
 
 std::vector<OptionHelp> CpuOptionHelps() {

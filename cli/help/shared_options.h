@@ -8,8 +8,8 @@
 
 namespace hangscope::cli {
 
-// Where the code of a perf.data is: of export and report.
-std::vector<OptionHelp> CodeOptionHelps();
+// Where the code of a perf.data is, and `more` of one: of why, export and report.
+OptionGroup CodeOptionGroup(const std::vector<OptionHelp>& more = {});
 // What is recorded of CPUs, beside --cpu: of run and watch.
 std::vector<OptionHelp> CpuOptionHelps();
 // When a snapshot is taken of its own accord: of run and tee.

@@ -1,4 +1,5 @@
 #include "help/all_helps.h"
+#include "help/shared_options.h"
 
 namespace hangscope::cli {
 
@@ -68,21 +69,8 @@ CommandHelp WhyHelp() {
          "as JSON (format.md)",
          OfKind(Kind::kFile)}},
        false},
-      {"of a perf.data, also a snapshot's",
-       {{{"--binaries"},
-         "DIR",
-         "a folder with the recorded programs, by path or by name",
-         OfKind(Kind::kFolder)},
-        {{"--vmlinux"},
-         "FILE",
-         "the recorded kernel, or a kcore, or a folder with one",
-         OfKind(Kind::kFile)},
-        {{"--kallsyms"},
-         "FILE",
-         "names of the kernel's functions, as /proc/kallsyms has them",
-         OfKind(Kind::kFile)},
-        {{"--branches"}, "N", "of hardware traces, the last N branches of each [0]", {}}},
-       false}};
+      CodeOptionGroup(
+          {{{"--branches"}, "N", "of hardware traces, the last N branches of each [0]", {}}})};
   help.statuses = {{"0", "neither hang nor fault"},
                    {"1", "a hang or a fault"},
                    {"2", "usage"},

@@ -73,7 +73,10 @@ void Narrator::Beat(const Heartbeat& beat) {
   if (options_.quiet) return;
   if (options_.json) return Say("", HeartbeatJson(beat, start_));
   if (!options_.live) return Say("hangscope: " + HeartbeatText(beat), "");
-  std::string text = "hangscope: " + LiveHeartbeatText(beat);
+  WriteLiveLine("hangscope: " + LiveHeartbeatText(beat));
+}
+
+void Narrator::WriteLiveLine(std::string text) {
   const size_t columns = Columns();
   if (text.size() >= columns) {
     text.resize(columns - 1);
@@ -84,6 +87,11 @@ void Narrator::Beat(const Heartbeat& beat) {
   }
   options_.write(std::string(kClearLine) + text);
   options_.live_line->store(true, std::memory_order_release);
+}
+
+void Narrator::ShowWork(const std::string& text) {
+  if (options_.show_work) return options_.show_work(text);
+  if (options_.live && !options_.quiet) WriteLiveLine("hangscope: " + text + " ...");
 }
 
 void Narrator::Announce(const Verdict& verdict, TimeNs wall, const std::string& snapshot,

@@ -19,6 +19,8 @@ constexpr std::string_view kClearLine = "\r\033[K";  // takes the live line away
 struct NarratorOptions {
   std::function<void(std::string_view)> write;  // takes whole messages
   std::function<int()> columns;                 // of the terminal, if live
+  // Shows what is going on now, until anything is written; empty: the live line does, if live.
+  std::function<void(const std::string&)> show_work = {};
   bool json = false;
   bool live = false;   // rewrite one line instead of adding lines
   bool quiet = false;  // no heartbeats
@@ -44,11 +46,16 @@ class Narrator {
   void Remark(const std::string& text, TimeNs wall);
   // "warning: ..." or what has happened.
   void Note(const std::string& text, TimeNs wall);
+  // What is going on now and may take a while, in the place of the live line: on a terminal alone,
+  // until anything else is said.
+  void ShowWork(const std::string& text);
   // Takes the live line away.
   void Close();
 
  private:
   void Say(const std::string& text, const std::string& json);
+  // In the place of the line that stands there.
+  void WriteLiveLine(std::string text);
   // Of the terminal, if live.
   size_t Columns() const;
 

@@ -125,8 +125,9 @@ Manifest SnapshotTaker::NewManifest(const DueSnapshot& due, const Verdict& verdi
 // The files of the scope. That there are none is reported; the snapshot is taken all the same.
 SnapshotTaker::Parts SnapshotTaker::CaptureScope(Manifest* manifest) {
   Parts parts;
+  if (device_ == nullptr && scope_ == nullptr) return parts;
+  ShowWork("reading the target's memory");
   if (device_ != nullptr) return CaptureDevice(files_, *device_, &manifest->device);
-  if (scope_ == nullptr) return parts;
   scope_clock_.ReadMachine();
   scope_read_at_ = clock_.Monotonic();
   auto scope = scope_->Take(pid_);
@@ -144,9 +145,14 @@ SnapshotTaker::Parts SnapshotTaker::CaptureScope(Manifest* manifest) {
   return parts;
 }
 
+void SnapshotTaker::ShowWork(const char* what) {
+  narrator_.ShowWork(fmt::format("taking a snapshot: {}", what));
+}
+
 // That there is nothing of the CPUs is reported; the snapshot is taken all the same.
 bool SnapshotTaker::CaptureCpus() {
   if (cpus_ == nullptr) return false;
+  ShowWork("reading the CPUs' rings");
   const Status status = cpus_->Capture();
   if (!status.ok()) narrator_.Note("warning: --cpu: " + status.message(), clock_.Wall());
   return status.ok();
@@ -214,11 +220,14 @@ Result<std::string> SnapshotTaker::Take(const DueSnapshot& due, const Verdict& v
   const bool has_cpus = CaptureCpus();
   const bool since_last =
       due.since_last || (has_cpus && options_.window.policy == WindowPolicy::kSinceLast);
+  if (!recording_.streams().empty()) ShowWork("waiting for the streams");
   const std::vector<RingStore*> rings = CatchUpStreams();
   manifest.verdict.last_output = recording_.ReadLastOutput();
   Parts parts = CaptureScope(&manifest);
   if (!threads.empty()) parts.emplace_back(kThreadsName, threads);
+  ShowWork("writing it");
   const auto add_window = [&](const std::string& partial) {
+    ShowWork("finding its window");
     return AddWindow(partial, has_cpus, since_last, &manifest);
   };
   auto folder = snapshots_.Take(rings, &manifest, since_last, parts, add_window);
@@ -272,6 +281,7 @@ void SnapshotTaker::ReportUnwrittenReports() {
 }
 
 void SnapshotTaker::FinishReports() {
+  if (count_ > 0) narrator_.ShowWork("drawing the page of the snapshot");
   reports_.Finish();
   ReportUnwrittenReports();
 }

@@ -75,6 +75,7 @@ class SnapshotTaker {
  private:
   using Parts = std::vector<std::pair<std::string, std::string>>;  // names and bytes
 
+  void ShowWork(const char* what);
   Manifest NewManifest(const DueSnapshot& due, const Verdict& verdict);
   const std::string& ElfId();
   Parts CaptureScope(Manifest* manifest);

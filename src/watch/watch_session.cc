@@ -13,6 +13,7 @@
 
 #include "base/jitter.h"
 #include "base/units.h"
+#include "base/utf8.h"
 #include "control/remote_control.h"
 #include "device/live_device.h"
 #include "scope/watch_json.h"
@@ -73,6 +74,7 @@ class WatchSession {
   bool StillHolds(const Watched& watched, const ScopeFinding& finding) const;
   Status WithAdvice(const Status& status, const ScopeSource& source) const;
   void Say(const std::string& text);
+  void ShowWork(const std::string& text);
   void PollAll();
   void Announce(Watched& watched);
   void AnnounceFinding(Watched& watched, const ScopeFinding& finding);
@@ -206,6 +208,7 @@ Status WatchSession::Open() {
   if (Status status = FindProcesses(); !status.ok()) return status;
   const WatcherOptions watcher{options_.stall};
   for (const ScopeSource& source : options_.sources) {
+    ShowWork(fmt::format("looking for the scope of {}", Printable(source.target)));
     auto target = OpenTarget(source, watcher);
     if (!target.ok()) return WithAdvice(target.status(), source);
     targets_.push_back(
@@ -213,6 +216,7 @@ Status WatchSession::Open() {
     targets_.back().target->Poll(clock_.Monotonic());  // the log begins with how they are
   }
   for (const DeviceSpec& spec : options_.devices) {
+    ShowWork("looking for the scopes of the device's memories");
     auto device = LiveDevice::Open(*environment_.files, spec, watcher, clock_.Monotonic());
     if (!device.ok()) return device.status();
     LiveDevice& live = **device;
@@ -267,7 +271,12 @@ NarratorOptions WatchSession::Narrating() {
     Say(std::string(message));
     WriteLog(options_.json ? std::string(message) : fmt::format("{}  {}", Stamp(), message));
   };
+  options.show_work = [this](const std::string& text) { ShowWork(text); };
   return options;
+}
+
+void WatchSession::ShowWork(const std::string& text) {
+  if (!display_ && environment_.show_work) environment_.show_work(text);
 }
 
 // Of several targets each has its own number behind it, so that none takes the room of another.
@@ -683,8 +692,10 @@ LiveData WatchSession::DataForDisplay() {
 }
 
 WatchOutcome WatchSession::Run() {
-  if (Status status = Open(); !status.ok())
-    return {status.code() == Status::Code::kUsage ? WatchExit::kUsage : WatchExit::kFailed, status};
+  const Status opened = Open();
+  ShowWork("");
+  if (!opened.ok())
+    return {opened.code() == Status::Code::kUsage ? WatchExit::kUsage : WatchExit::kFailed, opened};
   OpenDisplay();
   Start();
   TimeNs next = clock_.Monotonic();

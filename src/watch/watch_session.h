@@ -39,6 +39,9 @@ struct WatchEnvironment {
   Clock* clock = nullptr;
   // whole lines, for whoever called; false: nobody listens, and the watch ends
   std::function<bool(std::string_view)> say;
+  // What is going on now and may take a while, until the next call of it or of `say`, empty:
+  // nothing any more. Not called while the screen is open; empty: nobody wants to know.
+  std::function<void(const std::string&)> show_work = {};
   std::function<bool()> terminal_may_be_read;  // by a process in the background it may not
   int terminal_fd = -1;                        // where ENTER resumes paused cores; -1: none
   // The live view's, which then has the terminal until the end: what there is to say is said behind

@@ -339,6 +339,15 @@ class Quiet(Case):
         done = self.hangscope("export", "-q", "--to", "text", IMAGE)
         self.assertNotIn(b"events", done.err)
 
+    def test_of_report_is_without_notes_and_keeps_the_path(self):
+        page = self.folder / "page.html"
+        for words, notes in ((["-o", page, IMAGE], False), (["-o", page, IMAGE], True), (["-q", "-o", page, IMAGE], False)):
+            done = self.hangscope("report", *words)
+            self.assertEqual((0, f"{page}\n"), (done.status, done.out.decode()))
+            self.assertEqual(notes, b"is there already" in done.err, done.err)
+        self.assertEqual(b"", self.hangscope("report", "-q", "-o", page, IMAGE).err)
+        self.assertIn(b"error: ", self.hangscope("report", "-q", self.folder / "absent").err)
+
     def test_says_what_ends_badly(self):
         done = self.hangscope("run", "-q", "sh", "-c", "exit 3")
         self.assertEqual(done.status, 3)
@@ -399,6 +408,24 @@ class OnATerminal(TerminalCase):
         lines = re.sub(r"\x1b\[[\d;]*\w", "", shown).replace("\r\n", "\n").split("\n")
         last = [line for line in lines if "\r" not in line]
         self.assertLessEqual(max(len(line) for line in last if "/" not in line), 60, last)  # a path is one word
+
+    def test_shows_the_snapshot_that_is_taken(self):
+        shown = self.on_terminal(HANGSCOPE, "run", "--prefix", self.prefix, "--", "sh", "-c", "echo up; exit 3", columns=200)
+        self.assertIn("\r\x1b[Khangscope: taking a snapshot: waiting for the streams ...", shown)
+        self.assertIn("\r\x1b[Khangscope: taking a snapshot: writing it ...", shown)
+        self.assertRegex(shown.rsplit(" ...", 1)[1], r"\A\r\x1b\[Khangscope: finished after ")  # which takes the line's place
+        self.assertNotIn("taking", self.on_terminal(HANGSCOPE, "run", "-q", "--prefix", self.prefix, "--", "false", columns=200))
+        self.assertNotIn(b"taking", self.hangscope("run", "--prefix", self.prefix, "--", "false").err)
+
+    def test_shows_that_a_scope_is_looked_for(self):
+        words = ["watch", "--plain", "--for", "0.2", IMAGE]
+        shown = self.on_terminal(HANGSCOPE, *words, columns=200)
+        self.assertTrue(shown.startswith(f"\r\x1b[Khangscope: looking for the scope of {IMAGE} ...\r\x1b[K"), shown[:300])
+        for other in (["watch", "--json", "--for", "0.2", IMAGE], ["watch", "--plain", "--for", "0.2", self.folder / "absent"]):
+            shown = self.on_terminal(HANGSCOPE, *other, columns=200)
+            self.assertEqual("--json" not in other, "looking for" in shown, shown)
+        self.assertRegex(shown, r"\.\.\.\r\x1b\[Khangscope: error: ")
+        self.assertNotIn(b"looking", self.hangscope(*words).err)
 
     def test_colours_can_be_refused(self):
         os.environ["NO_COLOR"] = "1"
