@@ -122,8 +122,13 @@ std::string SummaryText(const TraceExportSummary& summary, const std::string& pa
                                ? fmt::format("{} {}", length, summary.counts)
                                : fmt::format("{:.6f} s", static_cast<double>(length) / 1e9);
   std::string text =
-      fmt::format("{} event{}, {} loss{}, {}", summary.events, summary.events == 1 ? "" : "s",
-                  summary.losses, summary.losses == 1 ? "" : "es", time);
+      fmt::format("{} event{}, {} loss{}", summary.events, summary.events == 1 ? "" : "s",
+                  summary.losses, summary.losses == 1 ? "" : "es");
+  // Where there is nothing but how they stood, there is no span of events.
+  if (summary.events > 0 || summary.losses > 0 || summary.standings == 0) text += ", " + time;
+  if (summary.standings > 0)
+    text += fmt::format(", {} {} as they stood ({} waiting)", summary.standings, summary.standers,
+                        summary.waiting);
   if (!path.empty()) text += fmt::format(", {} in {}", FormatSize(summary.bytes), path);
   return text;
 }

@@ -98,6 +98,23 @@ std::string Partial(const std::string& path) {
   return fmt::format("{}.{}.partial", path.substr(0, path.find_last_not_of('/') + 1), getpid());
 }
 
+// Those of a program that stands still may be all that there is.
+void AddStandings(const TraceHead& head, const std::vector<TraceStanding>& standings,
+                  TraceExportSummary* summary) {
+  const auto count = [&](const auto& what) {
+    return static_cast<uint64_t>(std::count_if(standings.begin(), standings.end(), what));
+  };
+  summary->standings = standings.size();
+  summary->waiting =
+      count([](const TraceStanding& standing) { return standing.activity == Activity::kWaiting; });
+  const uint64_t tasks = count([](const TraceStanding& standing) { return standing.who.is_task; });
+  const std::string task = head.tasks_are_threads ? "thread" : "task";
+  const std::string many = summary->standings == 1 ? "" : "s";
+  summary->standers = tasks == 0                    ? "core" + many
+                      : tasks == summary->standings ? task + many
+                                                    : "cores and " + task + "s";
+}
+
 Status Pump(TraceSource& source, TraceWriter& writer, const TraceExportOptions& options,
             TraceExportSummary* summary) {
   if (Status status = writer.Begin(source.head()); !status.ok()) return status;
@@ -117,6 +134,7 @@ Status Pump(TraceSource& source, TraceWriter& writer, const TraceExportOptions& 
   if (Status status = writer.End(source.end()); !status.ok()) return status;
   summary->events = source.end().events;
   summary->losses = source.end().losses;
+  AddStandings(source.head(), source.end().standings, summary);
   summary->time = source.head().time;
   if (source.head().counts_clock) summary->counts = CountsWord(source.head());
   return {};

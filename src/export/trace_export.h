@@ -40,7 +40,10 @@ struct TraceExportOptions {
 struct TraceExportSummary {
   uint64_t events = 0;
   uint64_t losses = 0;
-  uint64_t bytes = 0;  // 0: of standard output
+  uint64_t standings = 0;  // of how many it says how they stood at the end
+  uint64_t waiting = 0;    // of these
+  std::string standers;    // what these are, as "threads"; of one without the s
+  uint64_t bytes = 0;      // 0: of standard output
   TimeSpan time;
   std::string counts;    // what times count, "ticks"; empty: nanoseconds
   bool stopped = false;  // as go_on said; nothing is at `path` then

@@ -77,7 +77,15 @@ class Scopes(ExportCase):
         text = done.out.decode()
         self.assertIn("0.006500  core 0 hart 0  task 3    semaphore_wait  semaphore 20002000, count 0\n", text)
         self.assertIn("task 4: waiting since 0.006600 for 0x20002000, from task 3\n", text)
-        self.assertIn("7 events, 0 losses, 0.002", done.err.decode())
+        self.assertIn("7 events, 0 losses, 0.002100 s, 3 tasks as they stood (2 waiting)\n", done.err.decode())
+
+    def test_of_a_hang_without_events_says_that_its_threads_are_there(self):
+        hung = pathlib.Path(BUILD) / "examples/hung/abba_locks"
+        done = self.hangscope("run", "-q", "--history", "none", "--stall", "0.5", "--on-hang", "kill", "--prefix", self.prefix, hung)
+        self.assertEqual(124, done.status, done.err)
+        done = self.hangscope("export", "--to", "text", self.snapshots()[0])
+        self.assertEqual(3, done.out.decode().count(": waiting since"), done.out)
+        self.assertEqual("hangscope: 0 events, 0 losses, 3 threads as they stood (3 waiting)\n", done.err.decode())
 
     def test_of_a_program_that_runs(self):
         scope = self.folder / "it.scope"

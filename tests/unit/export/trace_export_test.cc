@@ -304,4 +304,28 @@ TEST(TraceExport, AFormatThatThereIsNotIsToldWithThoseThatThereAre) {
 }
 
 }  // namespace
+
+TEST(TraceExport, CountsWhoStoodHow) {
+  FakeFileSystem files;
+  FakeTrace trace = Sample();
+  const auto summary_of = [&] {
+    TraceExportOptions options = To("text", "out");
+    options.force = true;
+    return ExportTrace(files, trace, options).value();
+  };
+  EXPECT_EQ(summary_of().standings, 1u);
+  EXPECT_EQ(summary_of().waiting, 1u);
+  EXPECT_EQ(summary_of().standers, "core");
+  trace.its_end.standings.push_back({{true, 4}, Activity::kRunning, {}, {}, {}, {}, {}});
+  EXPECT_EQ(summary_of().standers, "cores and tasks");
+  EXPECT_EQ(summary_of().waiting, 1u);
+  trace.its_end.standings.erase(trace.its_end.standings.begin());
+  EXPECT_EQ(summary_of().standers, "task");
+  trace.its_end.standings.push_back({{true, 5}, Activity::kWaiting, {}, {}, {}, {}, {}});
+  trace.its_head.tasks_are_threads = true;
+  EXPECT_EQ(summary_of().standers, "threads");
+  trace.its_end.standings.clear();
+  EXPECT_EQ(summary_of().standings, 0u);
+}
+
 }  // namespace hangscope
