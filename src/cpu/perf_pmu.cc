@@ -104,6 +104,7 @@ class Pmu {
 
   Status SetTerm(const std::string& term, const std::string& value, int depth,
                  perf_event_attr* attr) {
+    if (term.starts_with("aux-")) return NoPauses(term);
     const std::optional<uint64_t> number = ParseTermValue(value);
     if (!number)
       return Status::Usage("'" + name_ + "/" + term + "=" + value + "/': the value is no number");
@@ -134,6 +135,14 @@ class Pmu {
       if (!status.ok()) return status;
     }
     return {};
+  }
+
+  // Of perf's own, for any event: to pause a trace, or begin with it paused, or take samples of it.
+  // The PMU knows none of them.
+  Status NoPauses(const std::string& term) const {
+    return Status::Usage("'" + name_ + "/" + term +
+                         "/': hangscope traces all the time, and neither pauses a trace at another "
+                         "event nor samples it; perf record does");
   }
 
   Status Unknown(const std::string& term) {

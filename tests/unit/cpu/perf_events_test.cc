@@ -2,6 +2,7 @@
 #include "cpu/perf_events.h"
 
 #include <elf.h>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <linux/hw_breakpoint.h>
 
@@ -318,6 +319,12 @@ TEST_F(PerfEventsTest, UnderstandsTermsOfPmus) {
   EXPECT_EQ(Why("cpu/umask=0x100/"), "256 is too large for the bits 'config:8-15'");
   EXPECT_EQ(Why("cpu/umask=many/"), "'cpu/umask=many/': the value is no number");
   EXPECT_EQ(Why("cpu/whatever/"), "'cpu' knows no 'whatever': its terms are .., event, umask");
+  for (const char* term :
+       {"aux-action=start-paused", "aux-action=pause", "aux-output", "aux-sample-size=4096"})
+    EXPECT_THAT(Why(std::string("cpu/") + term + "/"),
+                testing::MatchesRegex("'cpu/aux-.*/': hangscope traces all the time, and neither "
+                                      "pauses a trace at another event nor samples it; perf "
+                                      "record does"));
   EXPECT_EQ(Why("cpu/loop/"), "'cpu' knows no 'loop': its terms are .., event, umask");
   EXPECT_EQ(Why("cpu/../x=1/"), "'cpu' knows no '../x': its terms are .., event, umask");
   EXPECT_EQ(Why("arm_etm//"),
