@@ -30,7 +30,11 @@ class EtmFlow {
     for (const Discontinuity& known : summary->discontinuities) known_.insert(known.offset);
   }
 
-  void Name(unsigned char id, int cpu) { of_id_[id].cpu = cpu; }
+  void Name(unsigned char id, int cpu) {
+    of_id_[id].cpu = cpu;
+    const auto code = options_.code_of_cpu.find(cpu);
+    if (code != options_.code_of_cpu.end()) of_id_[id].read_code = &code->second;
+  }
 
   // For libopencsd; `context` is an EtmFlow.
   static ocsd_datapath_resp_t HandleElement(const void* context, ocsd_trc_index_t index, uint8_t id,
@@ -39,10 +43,12 @@ class EtmFlow {
     self->Take(self->tree_->Offset(index), &self->of_id_[id], *element);
     return self->tree_->stopped() ? OCSD_RESP_FATAL_SYS_ERR : OCSD_RESP_CONT;
   }
-  static uint32_t ReadCode(const void* context, ocsd_vaddr_t address, ocsd_mem_space_acc_t,
-                           uint32_t count, uint8_t* bytes) {
-    return static_cast<EtmFlow*>(const_cast<void*>(context))
-        ->Read(address, {reinterpret_cast<char*>(bytes), count});
+  static uint32_t ReadCodeOfId(const void* context, ocsd_vaddr_t address, ocsd_mem_space_acc_t,
+                               uint8_t id, uint32_t count, uint8_t* bytes) {
+    auto* self = static_cast<EtmFlow*>(const_cast<void*>(context));
+    const ReadCode* const own = self->of_id_[id].read_code;
+    return self->Read(own != nullptr ? *own : self->options_.read_code, address,
+                      {reinterpret_cast<char*>(bytes), count});
   }
 
   void Lost(uint64_t offset, DiscontinuityReason reason, int cpu) {
@@ -52,8 +58,9 @@ class EtmFlow {
  private:
   struct Cpu {
     int cpu = -1;
-    bool entered = false;                // the flow is known
-    std::optional<TraceBranch> pending;  // whose target comes next
+    const ReadCode* read_code = nullptr;  // null: the one of all
+    bool entered = false;                 // the flow is known
+    std::optional<TraceBranch> pending;   // whose target comes next
   };
 
   void Take(uint64_t offset, Cpu* cpu, const ocsd_generic_trace_elem& element) {
@@ -124,11 +131,11 @@ class EtmFlow {
     cpu->entered = false;
   }
 
-  uint32_t Read(uint64_t address, std::span<char> bytes) {
+  uint32_t Read(const ReadCode& read_code, uint64_t address, std::span<char> bytes) {
     straight_bytes_ = address == next_ ? straight_bytes_ + bytes.size() : 0;
     next_ = address + bytes.size();
     if (straight_bytes_ > kMostStraightBytes) return 0;
-    return static_cast<uint32_t>(std::min(options_.read_code(address, bytes), bytes.size()));
+    return static_cast<uint32_t>(std::min(read_code(address, bytes), bytes.size()));
   }
 
   CoreSightTree* tree_;
@@ -155,7 +162,8 @@ void FollowCoreSightFlow(std::string_view bytes, const std::vector<EtmSetting>& 
     ids.insert(id);
     flow.Name(id, etm.cpu);
   }
-  if (ids.empty() || !tree.OnElements(&EtmFlow::HandleElement, &EtmFlow::ReadCode, &flow)) return;
+  if (ids.empty() || !tree.OnElements(&EtmFlow::HandleElement, &EtmFlow::ReadCodeOfId, &flow))
+    return;
   summary->instructions_known = true;
   tree.Decode(bytes,
               [&](uint64_t offset) { flow.Lost(offset, DiscontinuityReason::kBadData, -1); });

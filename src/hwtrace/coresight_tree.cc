@@ -140,11 +140,11 @@ bool CoreSightTree::OnPackets(unsigned char id, FnDefPktDataIn take, const void*
                                         reinterpret_cast<void*>(take), context) == OCSD_OK;
 }
 
-bool CoreSightTree::OnElements(FnTraceElemIn take, Fn_MemAcc_CB read_code, const void* context) {
+bool CoreSightTree::OnElements(FnTraceElemIn take, Fn_MemAccID_CB read_code, const void* context) {
   const LibraryMemory unchecked;
   return ocsd_dt_set_gen_elem_outfn(tree_, take, context) == OCSD_OK &&
-         ocsd_dt_add_callback_mem_acc(tree_, 0, ~ocsd_vaddr_t{0}, OCSD_MEM_SPACE_ANY, read_code,
-                                      context) == OCSD_OK;
+         ocsd_dt_add_callback_trcid_mem_acc(tree_, 0, ~ocsd_vaddr_t{0}, OCSD_MEM_SPACE_ANY,
+                                            read_code, context) == OCSD_OK;
 }
 
 void CoreSightTree::Decode(std::string_view bytes,

@@ -37,7 +37,7 @@ class CoreSightTree {
   // What a decoder without code says: packets. `context` outlives the tree.
   bool OnPackets(unsigned char id, FnDefPktDataIn take, const void* context);
   // What decoders with code say, and where they find it.
-  bool OnElements(FnTraceElemIn take, Fn_MemAcc_CB read_code, const void* context);
+  bool OnElements(FnTraceElemIn take, Fn_MemAccID_CB read_code, const void* context);
 
   // All of it, then the end of the trace. `lost`: called with the offset where the library gave up,
   // from where on it was started again, a frame later.

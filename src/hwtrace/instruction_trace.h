@@ -111,6 +111,9 @@ struct TraceDecodeOptions {
   // CoreSight: not in frames, as PERF_AUX_FLAG_CORESIGHT_FORMAT_RAW says
   bool raw = false;
   ReadCode read_code;  // may be empty
+  // CoreSight: of the CPUs whose traces are in the same bytes, and which ran other code; not empty
+  // each. Only beside `read_code`.
+  std::map<int, ReadCode> code_of_cpu = {};
 };
 
 // A part of a stream, up to the begin of the next: what one AUX record tells.

@@ -63,7 +63,8 @@ class HardwareTrace final : public TraceSource {
     int tid = -1;
     uint64_t bytes = 0;
     bool is_share = false;
-    int cpu = -1;  // of a share
+    int cpu = -1;             // of a share
+    bool is_carriers = true;  // of the CPU whose ring it is
   };
   struct Row {
     RingName name;
@@ -93,6 +94,7 @@ class HardwareTrace final : public TraceSource {
   size_t span_kind_ = 0;  // that of its end is the next
   size_t first_branch_kind_ = 0;
   const PerfAuxSpan* span_ = nullptr;  // whose branches are added
+  int process_ = -1;                   // whose code that is
   TimeNs last_ = 0;                    // of the track
   std::deque<TraceItem> items_;
   size_t total_ = 0;
@@ -162,7 +164,9 @@ std::vector<HardwareTrace::Decoded> HardwareTrace::DecodeRing(const PerfAuxRing&
   request.last_branches = request_.branches;
   request.most_discontinuities = kMostBreaks;
   if (request_.branches > 0)
-    request.code = [this](const PerfAuxSpan& span) { return code_.CodeOf(span.pid, span.time.to); };
+    request.code = [this](const PerfAuxSpan& span, int cpu) {
+      return code_.CodeOf(code_.ProcessOf(span, cpu), span.time.to);
+    };
   uint64_t left = request_.stream_bytes != 0 ? kFewTraceBytes : kMostTraceBytes;
   request.first_span = ring.spans.size();
   while (request.first_span > 0 && ring.spans[request.first_span - 1].held_bytes <= left)
@@ -201,6 +205,7 @@ std::vector<HardwareTrace::Row> HardwareTrace::RowsOf(
         Slice slice = whole;
         slice.is_share = true;
         slice.cpu = share.cpu;
+        slice.is_carriers = share.cpu == ring.cpu;
         slice.bytes = share.bytes;
         slice.tid = share.threads.size() == 1 ? share.threads.front() : -1;
         if (!share.threads.empty()) slice.time = share.ran;
@@ -221,7 +226,7 @@ void HardwareTrace::AddRow(Row row) {
   last_ = 0;
   BranchTrack branches(
       track, first_branch_kind_,
-      [this](uint64_t address) { return code_.Locate(span_->pid, span_->time.to, address); },
+      [this](uint64_t address) { return code_.Locate(process_, span_->time.to, address); },
       &items_);
   std::stable_sort(row.slices.begin(), row.slices.end(),
                    [](const Slice& a, const Slice& b) { return a.time.from < b.time.from; });
@@ -255,6 +260,7 @@ void HardwareTrace::AddSlice(const Slice& slice, size_t track, BranchTrack* bran
                   {summary.instructions, {}, followed},
                   {summary.branches, {}, followed}};
   span_ = &span;
+  process_ = code_.ProcessOf(span, slice.is_carriers ? -1 : slice.cpu);
   for (const TraceBranch& branch : summary.last_branches) {
     if (slice.is_share && branch.cpu != slice.cpu) continue;
     const TimeBounds when = BoundsOfBranch(span, summary, branch);

@@ -117,9 +117,11 @@ void WhyPerf::LookForWindow() {
 void WhyPerf::AddBranch(size_t ring, const PerfAuxSpan& span, const TraceSummary& summary,
                         const TraceBranch& branch) {
   PerfBranch taken{ring, branch, {}, {}, BoundsOfBranch(span, summary, branch)};
-  if (branch.from != 0) taken.from = code_.PlaceOf(span.pid, span.time.to, branch.from);
-  if (branch.to != 0) taken.to = code_.PlaceOf(span.pid, span.time.to, branch.to);
-  if (branch.cpu < 0) taken.branch.cpu = rings_.aux()[ring].cpu;
+  const int own = rings_.aux()[ring].cpu;
+  const int process = code_.ProcessOf(span, branch.cpu == own ? -1 : branch.cpu);
+  if (branch.from != 0) taken.from = code_.PlaceOf(process, span.time.to, branch.from);
+  if (branch.to != 0) taken.to = code_.PlaceOf(process, span.time.to, branch.to);
+  if (branch.cpu < 0) taken.branch.cpu = own;
   branches_.push_back(std::move(taken));
 }
 
@@ -147,7 +149,9 @@ void WhyPerf::DecodeTraces() {
   // Files are opened only where somebody asked for what needs them.
   if (options_.branches > 0 || !options_.code.binaries.empty() ||
       !options_.code.kernel.vmlinux.empty())
-    request.code = [this](const PerfAuxSpan& span) { return code_.CodeOf(span.pid, span.time.to); };
+    request.code = [this](const PerfAuxSpan& span, int cpu) {
+      return code_.CodeOf(code_.ProcessOf(span, cpu), span.time.to);
+    };
   for (size_t ring = 0; ring < rings_.aux().size(); ++ring) {
     request.auxtrace_info = rings_.AuxTraceInfoFor(rings_.aux()[ring].cpu);
     auto decoded = decoder_.Decode(rings_.aux()[ring], request);

@@ -122,9 +122,11 @@ class PerfStory {
         PERF_RECORD_AUX,
         PerfWord(offset) + PerfWord(bytes) + PerfWord(flags) + Trailer(time, cpu, tid)));
   }
-  void TraceStart(TimeNs time, int cpu, int tid) {
+  // `process`: the thread's; 0: it is its own.
+  void TraceStart(TimeNs time, int cpu, int tid, int process = 0) {
     image.records.push_back(
-        PerfRecordOf(PERF_RECORD_ITRACE_START, PerfIds(tid, tid) + Trailer(time, cpu, tid)));
+        PerfRecordOf(PERF_RECORD_ITRACE_START,
+                     PerfIds(process == 0 ? tid : process, tid) + Trailer(time, cpu, tid)));
   }
   void Auxtrace(int cpu, uint64_t offset, uint64_t bytes) {
     Auxtrace(cpu, offset, std::string(bytes, 't'));

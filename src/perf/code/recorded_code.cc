@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/bytes.h"
 #include "base/utf8.h"
 #include "code/open_elf.h"
 #include "perf/code/build_id_cache.h"
@@ -28,7 +29,21 @@ std::string BuildIdOf(Elf* elf) {
 
 }  // namespace
 
+// Of records that begin with a process and its thread.
+void RecordedCode::AddThread(const PerfRecord& record) {
+  constexpr size_t kThreadOfFork = 8;  // behind the parent's process
+  const size_t at = record.type == PERF_RECORD_FORK ? kThreadOfFork : 4;
+  if (record.body.size() < at + 4 || process_of_.size() >= kMostMappings) return;
+  const auto number = [&](size_t offset) {
+    return static_cast<int>(Load32(record.body.data() + offset, ByteOrder::kLittle));
+  };
+  process_of_[number(at)] = number(0);
+}
+
 void RecordedCode::Add(const PerfRecord& record) {
+  if (record.type == PERF_RECORD_COMM || record.type == PERF_RECORD_FORK ||
+      record.type == PERF_RECORD_ITRACE_START)
+    return AddThread(record);
   const auto map = ParsePerfMap(record);
   if (!map || !map->executable) return;
   if (map->pid == -1) return kernel_.Add(*map);
@@ -148,6 +163,25 @@ ReadCode RecordedCode::CodeOf(int pid, TimeNs time) {
     std::memcpy(bytes.data(), binary.code.data() + at, count);
     return count;
   };
+}
+
+int RecordedCode::ProcessOf(const PerfAuxSpan& span, int cpu) {
+  const auto share = std::find_if(span.shares.begin(), span.shares.end(),
+                                  [&](const PerfTraceShare& one) { return one.cpu == cpu; });
+  if (cpu < 0 || share == span.shares.end()) return span.pid;
+  std::set<int> processes;
+  for (const int tid : share->threads) {
+    const auto process = process_of_.find(tid);
+    processes.insert(process == process_of_.end() ? -1 : process->second);
+  }
+  // Where one program alone was recorded, it was this.
+  if (processes.empty() && mappings_.size() == 1) processes.insert(mappings_.begin()->first);
+  if (processes.size() == 1 && *processes.begin() >= 0) return *processes.begin();
+  if (not_followed_.insert(cpu).second)
+    warnings_.push_back(fmt::format(
+        "of the trace of CPU {} in a shared sink it is not known whose code it was: {}", cpu,
+        processes.size() > 1 ? "several programs ran there" : "no record says who ran there"));
+  return -1;
 }
 
 Location RecordedCode::LocateIn(const PerfMapping& mapping, uint64_t address) {

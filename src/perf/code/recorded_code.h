@@ -5,6 +5,7 @@
 
 #include <map>
 #include <memory>
+#include <set>
 #include <span>
 #include <string>
 #include <unordered_map>
@@ -16,6 +17,7 @@
 #include "perf/code/kernel_code.h"
 #include "perf/perf_file.h"
 #include "perf/perf_record.h"
+#include "perf/traces/trace_rings.h"
 
 namespace hangscope {
 
@@ -30,10 +32,14 @@ class RecordedCode {
         cache_(places.kernel.cache),
         kernel_(facts, std::move(places.kernel)) {}
 
-  // Takes the mappings among a file's records.
+  // Takes the mappings among a file's records, and whose threads there are.
   void Add(const PerfRecord& record);
   // What `pid` had mapped at `time`, and the kernel; the function holds `this`.
   ReadCode CodeOf(int pid, TimeNs time);
+  // Whose code ran on `cpu` while a span was written that several CPUs share, -1: whose span it is.
+  // -1 where threads of several processes ran there, or nobody knows who did: of these no code is
+  // followed but the kernel's, and a warning says so.
+  int ProcessOf(const PerfAuxSpan& span, int cpu);
   // Which function it is; its begin is an address of the process. Without one: not known.
   Location Locate(int pid, TimeNs time, uint64_t address);
   // "function+0x10 file.c:3", "libc.so.6+0x1234"; empty: nothing is mapped there.
@@ -55,6 +61,7 @@ class RecordedCode {
     std::unique_ptr<ElfImage> image;
     bool looked_for_image = false;
   };
+  void AddThread(const PerfRecord& record);
   const PerfMapping* Find(int pid, TimeNs time, uint64_t address) const;
   Location LocateIn(const PerfMapping& mapping, uint64_t address);
   Binary& BinaryOf(const PerfMapping& mapping);
@@ -69,6 +76,8 @@ class RecordedCode {
   // by process, in the order of the file
   std::unordered_map<int, std::vector<PerfMapping>> mappings_;
   size_t mapping_count_ = 0;
+  std::unordered_map<int, int> process_of_;  // by thread
+  std::set<int> not_followed_;               // CPUs of which the warnings say it
   std::map<std::string, Binary> binaries_of_path_;
   uint64_t bytes_held_ = 0;
   KernelCode kernel_;

@@ -175,7 +175,9 @@ std::string LastBranchReader::Decode(const LastSpan& last, const PerfThreadActiv
   request.auxtrace_info = rings_.AuxTraceInfoFor(ring.cpu);
   request.first_span = last.span;
   request.last_branches = span.shares.empty() ? kBranchesRead : kBranchesOfSink;
-  request.code = [this](const PerfAuxSpan& of) { return code_.CodeOf(of.pid, of.time.to); };
+  request.code = [this](const PerfAuxSpan& of, int cpu) {
+    return code_.CodeOf(code_.ProcessOf(of, cpu), of.time.to);
+  };
   auto decoded = decoder_.Decode(ring, request);
   if (!decoded.ok()) return decoded.status().message();
   const std::optional<TraceSummary>& summary = decoded->back();
@@ -183,9 +185,10 @@ std::string LastBranchReader::Decode(const LastSpan& last, const PerfThreadActiv
   for (const TraceBranch& branch : summary->last_branches) {
     if (branch.cpu < 0 || branch.cpu == last.cpu) AddBranch(branch, trace);
   }
+  const int process = code_.ProcessOf(span, last.cpu == ring.cpu ? -1 : last.cpu);
   for (FindingBranch& branch : trace->branches) {
-    if (branch.from != 0) branch.from_place = code_.PlaceOf(span.pid, span.time.to, branch.from);
-    if (branch.to != 0) branch.to_place = code_.PlaceOf(span.pid, span.time.to, branch.to);
+    if (branch.from != 0) branch.from_place = code_.PlaceOf(process, span.time.to, branch.from);
+    if (branch.to != 0) branch.to_place = code_.PlaceOf(process, span.time.to, branch.to);
   }
   return trace->branches.empty() ? WhyNone(*summary) : std::string();
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <map>
 
 #include "base/bytes.h"
 #include "hwtrace/auxtrace_info.h"
@@ -139,7 +140,18 @@ class RingDecoder {
   }
 
   ReadCode CodeOf(size_t span) const {
-    return request_.code ? request_.code(ring_.spans[span]) : ReadCode();
+    return request_.code ? request_.code(ring_.spans[span], -1) : ReadCode();
+  }
+
+  // Who drained a shared sink has the bytes of others, whose code is their own.
+  std::map<int, ReadCode> CodeOfOthers(size_t span) const {
+    std::map<int, ReadCode> code;
+    if (!request_.code) return code;
+    for (const PerfTraceShare& share : ring_.spans[span].shares) {
+      if (share.cpu >= 0 && share.cpu != ring_.cpu && share.bytes > 0)
+        code[share.cpu] = request_.code(ring_.spans[span], share.cpu);
+    }
+    return code;
   }
 
   void DecodeAlone(size_t span) {
@@ -149,6 +161,7 @@ class RingDecoder {
     if (bytes.empty()) return;
     options_.raw = (ring_.spans[span].flags & kFormatRaw) != 0;
     options_.read_code = CodeOf(span);
+    options_.code_of_cpu = CodeOfOthers(span);
     Store(span, part.begin, trace_.Decode(bytes, options_));
   }
 

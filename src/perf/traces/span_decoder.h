@@ -38,8 +38,8 @@ struct SpanDecodeRequest {
   size_t first_span = 0;               // those before it are not decoded
   size_t last_branches = 64;           // of the ring, whichever spans they are in
   size_t most_discontinuities = 1000;  // of a span
-  // the program's code when the span was written; empty: without
-  std::function<ReadCode(const PerfAuxSpan& span)> code;
+  // the code of who ran on `cpu` when the span was written; -1: of whose span it is. Empty: without
+  std::function<ReadCode(const PerfAuxSpan& span, int cpu)> code;
 };
 
 class SpanDecoder {

@@ -125,6 +125,39 @@ TEST_F(RecordedCodeTest, BelievesAFileWithoutAnIdOnlyInTheFolderThatWasNamed) {
   EXPECT_EQ(Read(by_path, 7, 100), Truth());
 }
 
+// Of a sink that CPUs share.
+TEST_F(RecordedCodeTest, KnowsWhoseCodeRanOnACpu) {
+  const auto record = [&](uint32_t type, const std::string& body) {
+    bytes_ = PerfRecordOf(type, body);
+    return PerfRecordParser(events_).Parse(bytes_).value_or(PerfRecord());
+  };
+  RecordedCode code(facts_);
+  PerfAuxSpan span;
+  span.pid = 7;
+  span.shares = {{0, 0x10, 1, {7}, {}}, {1, 0x12, 1, {80, 81}, {}}, {2, 0x14, 1, {7, 80}, {}},
+                 {3, 0x16, 1, {}, {}},  {4, 0x18, 1, {80, 99}, {}}, {5, 0x1a, 1, {8}, {}}};
+  code.Add(Map(0, path_));
+  EXPECT_EQ(code.ProcessOf(span, 3), 7) << "no other program was recorded";
+  code.Add(record(PERF_RECORD_COMM, PerfIds(7, 7) + PerfText("seven")));
+  code.Add(record(PERF_RECORD_COMM, PerfIds(8, 8) + PerfText("eight")));
+  code.Add(record(PERF_RECORD_FORK, PerfIds(8, 8) + PerfIds(80, 8) + PerfWord(1)));
+  code.Add(record(PERF_RECORD_ITRACE_START, PerfIds(8, 81)));
+  EXPECT_THAT(code.warnings(), IsEmpty());
+  EXPECT_EQ(code.ProcessOf(span, -1), 7) << "whose span it is";
+  EXPECT_EQ(code.ProcessOf(span, 9), 7) << "it has nothing there";
+  EXPECT_EQ(code.ProcessOf(span, 0), 7);
+  EXPECT_EQ(code.ProcessOf(span, 1), 8);
+  EXPECT_EQ(code.ProcessOf(span, 5), 8);
+  EXPECT_EQ(code.ProcessOf(span, 2), -1) << "two ran there";
+  EXPECT_EQ(code.ProcessOf(span, 2), -1);
+  EXPECT_EQ(code.ProcessOf(span, 4), -1) << "nobody says whose 99 is";
+  EXPECT_THAT(
+      code.warnings(),
+      ElementsAre("of the trace of CPU 2 in a shared sink it is not known whose code it was: "
+                  "several programs ran there",
+                  HasSubstr("CPU 4")));
+}
+
 // A folder as perf keeps one of what it recorded.
 class PerfsCache {
  public:

@@ -4,13 +4,24 @@
 
 #include <gtest/gtest.h>
 
+#include <cstring>
+#include <set>
+
 #include "fakes/etm_bytes.h"
 #include "fakes/fake_file_system.h"
+#include "fakes/frame_bytes.h"
 #include "fakes/perf_story.h"
 #include "fakes/pt_bytes.h"
 
 namespace hangscope {
 namespace {
+
+size_t ReadA64(uint64_t address, std::span<char> bytes) {
+  if (address < kA64Base || address >= kA64Base + sizeof kA64Code) return 0;
+  const size_t count = std::min<size_t>(bytes.size(), kA64Base + sizeof kA64Code - address);
+  std::memcpy(bytes.data(), reinterpret_cast<const char*>(kA64Code) + (address - kA64Base), count);
+  return count;
+}
 
 class SpanDecoderTest : public ::testing::Test {
  protected:
@@ -46,7 +57,9 @@ class SpanDecoderTest : public ::testing::Test {
                     .ok());
     reader.Finish(0);
     SpanDecoder decoder(**file, most_bytes);
-    auto decoded = decoder.Decode(reader.rings().at(0), request);
+    PerfAuxRing& ring = reader.rings().at(0);
+    if (!shares_.empty()) ring.spans.at(0).shares = shares_;
+    auto decoded = decoder.Decode(ring, request);
     EXPECT_TRUE(decoded.ok()) << decoded.status().message();
     left_out_ = decoder.left_out();
     return decoded.value_or({});
@@ -57,11 +70,17 @@ class SpanDecoderTest : public ::testing::Test {
   TimeNs time_ = 0;
   uint64_t told_ = 0;
   bool left_out_ = false;
+  std::vector<PerfTraceShare> shares_;  // of the first span, where it has some
 };
 
 class CoreSightSpansTest : public SpanDecoderTest {
  protected:
   CoreSightSpansTest() : SpanDecoderTest(EtmV4Info(1)) {}
+};
+
+class SharedSinkSpansTest : public SpanDecoderTest {
+ protected:
+  SharedSinkSpansTest() : SpanDecoderTest(EtmV4Info(3)) {}
 };
 
 // A trace unit synchronises wherever it is switched on.
@@ -83,12 +102,45 @@ TEST_F(CoreSightSpansTest, TakesTheNewestOfASpanThatIsTooLong) {
   EXPECT_TRUE(left_out_);
 }
 
+// Whoever drained a shared sink has the bytes of others, who ran other code.
+TEST_F(SharedSinkSpansTest, FollowsEachCpuThroughItsOwnCode) {
+  FrameBytes frames;
+  for (const uint8_t id : {0x10, 0x12, 0x14}) frames.Put(id, A64Run());
+  const std::string bytes = frames.Take();
+  Record({bytes.size()});
+  Hold(0, bytes);
+  shares_ = {{0, 0x10, 1, {}, {}}, {1, 0x12, 1, {}, {}}, {2, 0x14, 1, {}, {}}};
+  SpanDecodeRequest request;
+  for (const int with_code : {-1, 1, 2}) {
+    std::vector<int> asked;
+    request.code = [&](const PerfAuxSpan&, int cpu) {
+      asked.push_back(cpu);
+      return cpu == with_code ? ReadCode(ReadA64)
+                              : [](uint64_t, std::span<char>) { return size_t{0}; };
+    };
+    const auto spans = Decode(request);
+    ASSERT_EQ(spans.size(), 1u);
+    const TraceSummary& summary = spans[0].value();
+    EXPECT_EQ(asked, (std::vector<int>{-1, 1, 2}));
+    EXPECT_EQ(summary.instructions, 12u) << with_code;
+    std::set<int> without;
+    for (const Discontinuity& one : summary.discontinuities)
+      if (one.reason == DiscontinuityReason::kNoCode) without.insert(one.cpu);
+    std::set<int> others{0, 1, 2};
+    others.erase(std::max(with_code, 0));
+    EXPECT_EQ(without, others);
+    ASSERT_FALSE(summary.last_branches.empty());
+    for (const TraceBranch& branch : summary.last_branches)
+      EXPECT_EQ(branch.cpu, std::max(with_code, 0));
+  }
+}
+
 #if HANGSCOPE_HAS_LIBIPT
 
 class PtSpansTest : public SpanDecoderTest {
  protected:
   PtSpansTest() : SpanDecoderTest(PtInfo()) {
-    request_.code = [](const PerfAuxSpan&) { return ReadX86; };
+    request_.code = [](const PerfAuxSpan&, int) { return ReadX86; };
   }
 
   uint64_t Sum(uint64_t TraceSummary::*count, uint64_t most_bytes = SpanDecoder::kMostBytes) {

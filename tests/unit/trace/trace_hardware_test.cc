@@ -19,6 +19,7 @@
 namespace hangscope {
 namespace {
 
+using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsSupersetOf;
@@ -210,7 +211,7 @@ TEST_F(HardwareTraceTest, DrawsThePiecesThatSamplesHave) {
 // The carrier's span has the bytes of both.
 TEST_F(HardwareTraceTest, DrawsARowForEachCpuThatHasBytesInAnothersSpan) {
   MapProgram();
-  story_.TraceStart(5, 1, 8);
+  story_.TraceStart(5, 1, 8, 7);
   story_.Switch(5, 1, 0, 0, 8);
   story_.Switch(15, 1, 8, 1, 0);
   story_.Switch(10, 0, 0, 0, 7);
@@ -223,6 +224,20 @@ TEST_F(HardwareTraceTest, DrawsARowForEachCpuThatHasBytesInAnothersSpan) {
   EXPECT_EQ(std::count_if(other.begin(), other.end(),
                           [](const std::string& line) { return line.ends_with(" branch"); }),
             7);
+}
+
+// Its code is not that of the program whose thread drained the sink.
+TEST_F(HardwareTraceTest, FollowsNoOtherProgramsCodeOfACpuInASharedSink) {
+  MapProgram();
+  story_.TraceStart(5, 1, 8);
+  story_.Switch(5, 1, 0, 0, 8);
+  story_.Switch(15, 1, 8, 1, 0);
+  story_.Switch(10, 0, 0, 0, 7);
+  Span(10, 20, 0, Framed(0x12, A64Run()) + Framed(0x10, A64Run()), 0);
+  story_.Switch(20, 0, 7, 1, 0);
+  EXPECT_THAT(Row(*Open(), "CPU 0 trace"), Contains("10 traced_function_enter leaf"));
+  for (const std::string& line : Row(*Open(), "CPU 1 trace"))
+    EXPECT_FALSE(line.ends_with(" branch") || line.find("function") != std::string::npos) << line;
 }
 
 TEST_F(HardwareTraceTest, IsNoneWhereThereIsNoTrace) {
