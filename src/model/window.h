@@ -159,8 +159,11 @@ struct Window {
   std::optional<size_t> limited_by;  // the ring whose oldest retained time is t0
   std::vector<RingCoverage> rings;   // as they were given
   std::vector<Gap> gaps;             // by time
-  std::vector<TaskCoverage> tasks;   // by task
-  TimeNs clock_error = 0;            // times of different rings may be off by this much, either way
+  // Where it is coherent: what others wrote over in a sink that they share, before it begins; by
+  // time, the newest of each ring.
+  std::vector<Gap> lost_before;
+  std::vector<TaskCoverage> tasks;  // by task
+  TimeNs clock_error = 0;           // times of different rings may be off by this much, either way
 
   TimeNs length() const { return time.to - time.from; }
 };

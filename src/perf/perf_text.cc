@@ -171,6 +171,22 @@ class Screen {
     }
     if (gaps.size() > kMostGapLines)
       Add(fmt::format("and {} older gaps: --json has all", gaps.size() - kMostGapLines));
+    LostBefore();
+  }
+
+  void LostBefore() {
+    const auto& lost = scene_.window->lost_before;
+    for (size_t i = 0; i < std::min(lost.size(), kMostGapLines); ++i) {
+      const Gap& gap = lost[lost.size() - 1 - i];
+      const std::string whose =
+          gap.task ? ", thread " + ThreadName(static_cast<int>(*gap.task), scene_) : "";
+      Add(fmt::format("lost before the window: {} {} to {} s{}: {}",
+                      PerfRingText(scene_.window->rings[gap.ring].ring),
+                      Before(gap.time.from, scene_), Before(gap.time.to, scene_), whose,
+                      GapReasonName(gap.reason)));
+    }
+    if (lost.size() > kMostGapLines)
+      Add(fmt::format("and {} older losses: --json has all", lost.size() - kMostGapLines));
   }
 
   const PerfSpanTrace* TraceOf(size_t ring, size_t span) const {

@@ -221,7 +221,12 @@ class WindowReader {
       saved_.limited_by = RingText(limit);
       window_.limited_by = IndexOf(limit);
     }
-    for (const Json* gap : Objects(json_, "gaps")) ReadGap(*gap);
+    for (const Json* gap : Objects(json_, "gaps")) {
+      const Json& ring = ObjectField(*gap, "ring");
+      ++saved_.gaps[fmt::format("{}: {}", RingText(ring), TextField(*gap, "why"))];
+      ReadGap(*gap, &window_.gaps);
+    }
+    for (const Json* gap : Objects(json_, "lost_before")) ReadGap(*gap, &window_.lost_before);
     for (const Json* task : Objects(json_, "threads")) {
       window_.tasks.push_back({IntegerField(*task, "thread").value_or(0), TextField(*task, "name"),
                                TrueField(*task, "continuous"), ReadSpans(*task, "ran"),
@@ -236,10 +241,9 @@ class WindowReader {
     return known == indexes_.end() ? std::nullopt : std::optional(known->second);
   }
 
-  void ReadGap(const Json& json) {
+  void ReadGap(const Json& json, std::vector<Gap>* gaps) const {
     const Json& ring = ObjectField(json, "ring");
     const std::string why = TextField(json, "why");
-    ++saved_.gaps[fmt::format("{}: {}", RingText(ring), why)];
     const auto index = ring.empty() ? std::nullopt : IndexOf(ring);
     if (!index) return;
     Gap gap;
@@ -253,7 +257,7 @@ class WindowReader {
     gap.amount = std::max(Count(json, "lost_bytes"), Count(json, "lost_records"));
     if (gap.amount > 0)
       gap.unit = CountField(json, "lost_bytes") ? AmountUnit::kBytes : AmountUnit::kRecords;
-    window_.gaps.push_back(gap);
+    gaps->push_back(gap);
   }
 
   const Json& json_;

@@ -78,6 +78,30 @@ std::vector<Gap> FindGaps(const WindowInput& input, const std::vector<RingTimeli
   return gaps;
 }
 
+// Of a ring of its own it is nothing new that it once had more. What others destroyed in a sink was
+// a whole run, perhaps, of whoever it was.
+std::vector<Gap> FindLostBefore(const WindowInput& input,
+                                const std::vector<RingTimeline>& timelines, const RunIndex& runs,
+                                TimeNs begin) {
+  constexpr size_t kMostOfRing = 16;
+  std::vector<Gap> lost;
+  for (size_t i = 0; i < timelines.size(); ++i) {
+    std::vector<Gap> of_ring;
+    for (const RingLoss& loss : timelines[i].losses) {
+      const bool known = loss.time.from > kBeginOfTime && loss.time.from < begin && !loss.not_yet;
+      if (loss.reason != GapReason::kSharedSink || !known) continue;
+      Gap gap = GapOf(i, loss, {kBeginOfTime, begin});
+      if (!gap.task) gap.task = runs.OnlyTask(input.rings[i], gap.time);
+      AddGap(of_ring, gap);
+    }
+    const size_t left_out = of_ring.size() - std::min(of_ring.size(), kMostOfRing);
+    lost.insert(lost.end(), of_ring.begin() + static_cast<ptrdiff_t>(left_out), of_ring.end());
+  }
+  std::stable_sort(lost.begin(), lost.end(),
+                   [](const Gap& a, const Gap& b) { return a.time.from < b.time.from; });
+  return lost;
+}
+
 std::vector<TimeSpan> Inside(const std::vector<TimeSpan>& spans, TimeSpan window) {
   std::vector<TimeSpan> inside;
   for (const TimeSpan& span : spans) {
@@ -148,6 +172,7 @@ Window FindWindow(const WindowInput& input, const WindowRequest& request) {
     window.rings.push_back(CoverRing(input.rings[i], timelines[i], window.time));
   }
   window.gaps = FindGaps(input, timelines, runs, window.time);
+  if (window.limited_by) window.lost_before = FindLostBefore(input, timelines, runs, begin.time);
   window.tasks = CoverTasks(input, timelines, window.time, asked.wants_runs);
   return window;
 }

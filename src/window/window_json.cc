@@ -62,8 +62,9 @@ Json WindowObject(const Window& window) {
   json["limited_by"] =
       window.limited_by ? RingNameObject(window.rings[*window.limited_by].ring) : Json();
   json["clock_error_ns"] = window.clock_error;
-  for (const char* list : {"gaps", "rings", "threads"}) json[list] = Json::array();
+  for (const char* list : {"gaps", "lost_before", "rings", "threads"}) json[list] = Json::array();
   for (const Gap& gap : window.gaps) json["gaps"].push_back(GapObject(gap, window));
+  for (const Gap& gap : window.lost_before) json["lost_before"].push_back(GapObject(gap, window));
   for (const RingCoverage& ring : window.rings) json["rings"].push_back(CoverageObject(ring));
   for (const TaskCoverage& task : window.tasks) json["threads"].push_back(TaskObject(task));
   return json;

@@ -59,6 +59,7 @@ class Screen {
     }
     Pictures();
     Gaps();
+    LostBefore();
     Unrecorded();
     Tasks();
     return text_;
@@ -215,6 +216,18 @@ class Screen {
     }
     if (shown < window_.gaps.size())
       text_ += fmt::format("  and {} older gaps\n", window_.gaps.size() - shown);
+  }
+
+  void LostBefore() {
+    const std::vector<Gap>& lost = window_.lost_before;
+    const size_t shown = std::min(lost.size(), options_.most_gaps);
+    for (size_t i = lost.size() - shown; i < lost.size(); ++i) {
+      const std::string whose = lost[i].task ? ", task " + TaskName(*lost[i].task) : "";
+      text_ += fmt::format("  lost before the window: {}, {}{}: {}\n",
+                           Name(window_.rings[lost[i].ring].ring), Times(lost[i].time), whose,
+                           GapReasonName(lost[i].reason));
+    }
+    if (shown < lost.size()) text_ += fmt::format("  and {} older losses\n", lost.size() - shown);
   }
 
   // What no ring of any size would hold (docs/cpu-recording.md).

@@ -97,6 +97,8 @@ Manifest FullManifest() {
       {0, 42, {35 * kSecond, 36 * kSecond}, GapReason::kNoRoom, 7, AmountUnit::kRecords},
       {1, {}, {32 * kSecond, 33 * kSecond}, GapReason::kTorn, 16, AmountUnit::kBytes},
       {0, 42, {32 * kSecond, 32 * kSecond}, GapReason::kLastEvents, 2, AmountUnit::kRecords}};
+  window.lost_before = {
+      {0, 42, {28 * kSecond, 29 * kSecond}, GapReason::kSharedSink, 0, AmountUnit::kUnknown}};
   window.tasks = {{42, "decoder", true, {{31 * kSecond, 32 * kSecond}}, {}, true}};
   manifest.window = window;
   return manifest;
@@ -297,6 +299,10 @@ TEST(SavedManifest, HasTheWindowThatWasWritten) {
   EXPECT_EQ(window.gaps[1].ring, 1u);
   EXPECT_EQ(window.gaps[1].unit, AmountUnit::kBytes);
   EXPECT_EQ(window.gaps[2].reason, GapReason::kLastEvents);
+  ASSERT_EQ(window.lost_before.size(), 1u);
+  EXPECT_EQ(window.lost_before[0].task, 42);
+  EXPECT_EQ(window.lost_before[0].time.to, 29 * kSecond);
+  EXPECT_EQ(window.lost_before[0].reason, GapReason::kSharedSink);
   EXPECT_EQ(window.tasks[0].name, "decoder");
   EXPECT_EQ(window.tasks[0].ran, written.window->tasks[0].ran);
   EXPECT_TRUE(window.tasks[0].ended);

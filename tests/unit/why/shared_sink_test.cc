@@ -121,6 +121,22 @@ TEST_F(SharedSinkTest, TellsWhoHasHowMuchAndWhoseIsLost) {
   // Since CPU 0's thread left nothing was overwritten, as its last byte is still there. But of CPU
   // 4's, nobody knows that it wrote nothing behind that.
   EXPECT_EQ(WindowObject()["from_ns"], At(505));
+  std::map<int, std::pair<TimeNs, TimeNs>> lost;
+  const Json window = WindowObject();
+  for (const auto& loss : window["lost_before"]) {
+    EXPECT_EQ(loss["why"], "shared sink overwritten");
+    EXPECT_EQ(loss["thread"], 100 + loss["ring"]["number"].get<int>());
+    lost[loss["ring"]["number"]] = {loss["from_ns"], loss["to_ns"]};
+  }
+  EXPECT_EQ(lost, (std::map<int, std::pair<TimeNs, TimeNs>>{{0, {At(0), At(500)}},
+                                                            {1, {At(1), At(500)}},
+                                                            {2, {At(2), At(500)}},
+                                                            {3, {At(3), At(500)}},
+                                                            {4, {At(4), At(505)}},
+                                                            {5, {At(5), At(500)}}}));
+  EXPECT_THAT(Ask().text,
+              HasSubstr("lost before the window: CPU 4 cs_etm -0.000547 to -0.000046 s, "
+                        "thread 104: shared sink overwritten\n"));
   EXPECT_EQ(Continuous(),
             (std::map<int, bool>{{101, true}, {102, true}, {103, true}, {105, true}}));
 }
@@ -132,6 +148,7 @@ TEST_F(SharedSinkTest, CoversEverybodyWhereNothingWasOverwritten) {
   EXPECT_EQ(window["from_ns"], At(0));
   EXPECT_TRUE(window["from_the_start"]);
   EXPECT_TRUE(window["gaps"].empty()) << window.dump();
+  EXPECT_TRUE(window["lost_before"].empty()) << window.dump();
   for (const auto& [thread, continuous] : Continuous()) EXPECT_TRUE(continuous) << thread;
   EXPECT_EQ(Continuous().size(), 6u);
   EXPECT_THAT(Ask().text, Not(HasSubstr("overwritten")));

@@ -38,6 +38,8 @@ Window TwoSeconds() {
        GapReason::kNoRoom,
        0,
        AmountUnit::kUnknown}};
+  window.lost_before = {
+      {2, 7, {6 * kSecond, 7 * kSecond}, GapReason::kSharedSink, 0, AmountUnit::kUnknown}};
   window.tasks = {
       {7, "worker", false, {{8 * kSecond, 10 * kSecond}}, {{9 * kSecond, 9500 * kMillisecond}}},
       {8, "other", true, {{9 * kSecond, 10 * kSecond}}, {}},
@@ -85,7 +87,10 @@ TEST(WindowText, TellsEachGapWithWhoWhenWhyAndHowMuch) {
       text,
       HasSubstr("  gap: CPU 1, -1.000000 .. -0.500000 s (500.0 ms), task worker (7): shared sink "
                 "overwritten, 4.00 KiB\n"
-                "  gap: CPU 1, at -0.300000 s: dropped for want of room, how much is not known\n"));
+                "  gap: CPU 1, at -0.300000 s: dropped for want of room, how much is not known\n"
+                "  lost before the window: CPU 2 cs_\\x1b[1metm, -4.000000 .. -3.000000 s (1.0 s), "
+                "task worker "
+                "(7): shared sink overwritten\n"));
   EXPECT_THAT(text, HasSubstr("  1 of 3 tasks covered without a break\n"
                               "  task worker (7) breaks -1.000000 .. -0.500000 s (500.0 ms)\n"
                               "  task 9 may have run where nobody knows\n"));
@@ -154,6 +159,9 @@ TEST(WindowJson, HasAllOfAWindow) {
   EXPECT_EQ(json["gaps"][0]["lost_bytes"], 4096);
   EXPECT_TRUE(json["gaps"][0]["lost_records"].is_null());
   EXPECT_TRUE(json["gaps"][1]["thread"].is_null());
+  ASSERT_EQ(json["lost_before"].size(), 1u);
+  EXPECT_EQ(json["lost_before"][0]["ring"]["number"], 2);
+  EXPECT_EQ(json["lost_before"][0]["to_ns"], 7 * kSecond);
   ASSERT_EQ(json["rings"].size(), 3u);
   EXPECT_TRUE(json["rings"][0]["held"].is_null());
   EXPECT_EQ(json["rings"][0]["stale"][0]["age_ns"], 6 * kSecond);
