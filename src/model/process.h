@@ -221,6 +221,9 @@ struct ThreadWait {
   bool shared = false;
   // "/dev/shm/x+0x40": the same word for whoever maps it; empty: private
   std::string shared_name;
+  // the processes that have it in their memory, where nobody else can come to it: it is of a file
+  // that was removed, or of none; empty: not known
+  std::vector<int> sharers;
   // of mutexes and the like: the thread that holds it, as the memory says
   std::optional<int> owner;
   bool owner_died = false;  // there is no such thread any more

@@ -351,11 +351,15 @@ int OpenFiles::ProcessBehind(int pid, int fd) const {
   return std::max(Info(pid, fd).process.value_or(0), 0);
 }
 
-std::vector<int> OpenFiles::ProcessesThatMap(const std::string& device, uint64_t inode) const {
+std::vector<int> OpenFiles::ProcessesThatMap(const std::string& device, uint64_t inode,
+                                             bool* all_seen) const {
   std::vector<int> processes;
+  *all_seen = true;
   const std::string words = fmt::format(" {} {} ", device, inode);
   for (const int pid : proc_.Processes()) {
-    const auto maps = proc_.Read(fmt::format("{}/maps", pid));
+    int error = 0;
+    const auto maps = proc_.Read(fmt::format("{}/maps", pid), &error);
+    if (!maps && (error == EACCES || error == EPERM)) *all_seen = false;
     // A path may look like that, too; so what looks like it is read properly.
     if (!maps || maps->find(words) == std::string::npos) continue;
     const auto mappings = ParseMemoryMappings(*maps);

@@ -38,7 +38,9 @@ class OpenFiles {
   // socket of this machine that listens there, and has connections to accept first.
   void DescribeBacklog(int pid, std::string_view address, WaitFile* file);
   // The processes that have some of this file in their memory; only those that may be looked into.
-  std::vector<int> ProcessesThatMap(const std::string& device, uint64_t inode) const;
+  // *all_seen: whether each may.
+  std::vector<int> ProcessesThatMap(const std::string& device, uint64_t inode,
+                                    bool* all_seen) const;
   // The connections of these processes that lead to other machines, at most `most`; *left_out: how
   // many more there are.
   std::vector<RemoteEnd> RemoteEndsOf(const std::vector<int>& pids, size_t most, size_t* left_out);

@@ -82,6 +82,7 @@ ThreadWait ReadWait(const SavedJson& json) {
   wait.owner_died = TrueField(json, "owner_died");
   wait.owner_copied = TrueField(json, "owner_copied");
   wait.owner_by_code = TrueField(json, "owner_by_code");
+  wait.sharers = Ids(json, "sharers");
   wait.thread = Id(json, "thread");
   wait.children = Ids(json, "children");
   wait.signals = CountField(json, "signals").value_or(0);
@@ -239,6 +240,7 @@ void Renumber(SystemSample* look, int by) {
       if (thread.wait.owner) shift(&*thread.wait.owner);
       if (thread.wait.thread) shift(&*thread.wait.thread);
       for (int& child : thread.wait.children) shift(&child);
+      for (int& sharer : thread.wait.sharers) shift(&sharer);
       for (WaitFile& file : thread.wait.files) shift_holders(&file.others);
     }
   }

@@ -329,8 +329,10 @@ void ProcessGraph::AddEdges(uint32_t node) {
       break;
   }
   // A word that others may have mapped, too: nobody knows who.
-  if (wait.shared) return Unknown(node);
+  if (wait.shared && wait.sharers.empty()) return Unknown(node);
   WaitForOwnProcess(node);
+  for (const int sharer : wait.sharers)
+    waits_[node].suppliers.push_back({ProcessNodeOf(sharer), false});
   for (const int child : wait.children)
     waits_[node].suppliers.push_back({ProcessNodeOf(child), false});
 }

@@ -75,6 +75,7 @@ Json WaitObject(const ThreadFacts& thread, const SystemSample& look) {
   if (wait.owner_died) json["owner_died"] = true;
   if (wait.owner_copied) json["owner_copied"] = true;
   if (wait.owner_by_code) json["owner_by_code"] = true;
+  if (!wait.sharers.empty()) json["sharers"] = wait.sharers;
   if (wait.thread) json["thread"] = IdOnHost(*wait.thread);
   if (!wait.children.empty()) json["children"] = OnTheirHost(wait.children);
   if (wait.signals != 0) json["signals"] = wait.signals;

@@ -490,8 +490,11 @@ void ProcessLook::ExplainSharedWord(const FutexWord& word, ThreadWait* wait) {
     return LeadToProcessOf(*wait->owner);
   }
   // Nobody holds a condition or a semaphore: whoever shares it may be the one to wake.
-  for (const int other : context_.files.ProcessesThatMap(mapping->device, mapping->inode))
-    leads_to_.insert(other);
+  bool all_seen = false;
+  const std::vector<int> sharers =
+      context_.files.ProcessesThatMap(mapping->device, mapping->inode, &all_seen);
+  leads_to_.insert(sharers.begin(), sharers.end());
+  if (mapping->path.ends_with(" (deleted)") && all_seen) wait->sharers = sharers;
 }
 
 void ProcessLook::LeadToProcessOf(int thread) {

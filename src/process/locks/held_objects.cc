@@ -54,7 +54,7 @@ std::string_view LastPart(std::string_view name) {
 #if HANGSCOPE_FOLLOWS_CODE
 
 constexpr uint64_t kMostCode = 64 << 10;  // of a function
-constexpr size_t kMostVisits = 20'000;    // of instructions, the same ones again
+constexpr size_t kMostVisits = 8'000;     // of instructions, the same ones again
 constexpr uint64_t kWord = 8;
 constexpr size_t kRegisters = 16;
 constexpr size_t kStack = 7;       // DWARF's number of rsp

@@ -8,7 +8,7 @@
 namespace hangscope {
 namespace {
 
-constexpr size_t kMostCalls = 512;  // that are looked at, of all threads
+constexpr size_t kMostCalls = 128;  // that are looked at, of all threads
 constexpr size_t kMostOfThread = 12;
 
 bool LacksHolder(const ThreadWait& wait) {

@@ -391,9 +391,11 @@ TEST_P(WaitZoo, SharesItsMemoryWithTheProcessesThatMapIt) {
       FindMapping(mappings, Thread(look, "shared-sem").wait.address);
   ASSERT_NE(shared, nullptr);
   const OpenFiles files(proc);
-  EXPECT_THAT(files.ProcessesThatMap(shared->device, shared->inode),
+  bool all_seen = false;
+  EXPECT_THAT(files.ProcessesThatMap(shared->device, shared->inode, &all_seen),
               testing::UnorderedElementsAre(program.pid(), program.Tid("stopped-child")));
-  EXPECT_THAT(files.ProcessesThatMap(shared->device, shared->inode + 1'000'000'007), IsEmpty());
+  EXPECT_THAT(files.ProcessesThatMap(shared->device, shared->inode + 1'000'000'007, &all_seen),
+              IsEmpty());
 }
 
 TEST(OpenFilesOfLinux, AskASocketHowLongItsCallsBlock) {

@@ -335,5 +335,22 @@ TEST(ProcessWakeups, BesideAHeartbeatNothingIsSaidOfWhatMayWell) {
   }
 }
 
+// Of shared memory that nobody else can come to, all who have it are known.
+TEST(ProcessWakeups, OfAWordWhoseSharersAreKnownEachMayGiveIt) {
+  World world;
+  ThreadFacts& waiter = world.Thread(10, 10, WaitKind::kSemaphore);
+  waiter.wait.shared = true;
+  waiter.wait.shared_name = "/dev/zero (deleted)+0x0";
+  EXPECT_TRUE(IsSilent(world.Judge()));
+  waiter.wait.sharers = {10};
+  EXPECT_EQ(Only(world.Judge()).confidence, Confidence::kLikely);
+  world.Of(10).threads[0].wait.sharers = {10, 20};
+  EXPECT_TRUE(IsSilent(world.Judge()));  // who that is, nobody knows
+  world.Thread(20, 20, WaitKind::kTime).wait.has_timeout = true;
+  EXPECT_TRUE(IsSilent(world.Judge()));
+  world.Of(20).threads[0].wait = world.Of(10).threads[0].wait;
+  EXPECT_EQ(world.Judge().findings.size(), 2u);
+}
+
 }  // namespace
 }  // namespace hangscope
