@@ -262,19 +262,42 @@ struct ThreadFacts {
   bool stack_incomplete = false;
   std::string stack_warning;  // why there is none, or no more; a sentence; empty: nothing
   ThreadWait wait;
+  // It has woken from a wait for a set time, and is in one at the same place again.
+  bool naps_again = false;
+  uint64_t stack_pointer = 0;  // of one that sleeps; 0: not known
   // Of a thread that runs: what its steps showed; see SpinFacts.
   struct Spin {
     uint64_t steps = 0;  // that were looked at
     // after so many it was in exactly the same state again; 0: it was not
     uint64_t period = 0;
-    bool writes_memory = false;  // inside that period
+    bool writes_memory = false;  // it leaves memory other than it was before that period
+    // it comes to a system call that changes something, or sleeps, or is not understood
     bool calls_kernel = false;
     bool reads_clock = false;
+    // A system call of the period, which has the same result each time and changes nothing.
+    struct Call {
+      std::string name;        // "epoll_wait"
+      int64_t result = 0;      // below 0: an errno value, negative
+      ThreadWait wait;         // what it asks for, as of a thread that sleeps in it; kNone: nothing
+      std::vector<int> ready;  // descriptors of which it says that they are ready
+    };
+    std::vector<Call> calls;
+    // Processes that could get it out in another way: by their end, of which a handler hears, or as
+    // they could read what it does not.
+    std::vector<int> others;
     std::vector<uint64_t> polls;  // addresses that it reads, and no others, where they are known
+    bool polls_cut = false;       // there are more
     std::string polled_variable;
     // memory that other processes may have, too, or of a file that they may write
     bool polls_shared = false;
-    uint64_t begin = 0;  // lowest and highest address of the loop
+    std::vector<int> sharers;    // who has that, too
+    bool sharers_known = false;  // all who have it
+    // Words outside of its stack that it changes and changes back in that period: who polls them
+    // may get out by that.
+    std::vector<uint64_t> flickers;
+    bool flickers_cut = false;       // there are more
+    bool of_anonymous_code = false;  // it was made at run time, and is of no file
+    uint64_t begin = 0;              // lowest and highest address of the loop
     uint64_t end = 0;
   };
   std::optional<Spin> spin;
@@ -314,6 +337,7 @@ struct SystemSample {
   bool asked_are_all = true;  // false: there are more whom it is about than could be looked at
   std::string host, boot;     // where it was made: the host's name, the kernel's boot id
   std::vector<RemoteEnd> remote_ends;  // of the processes in it
+  std::vector<int> leads;              // processes that could end a spin, and were not looked at
   TimeNs longest_stop = 0;  // how long the longest-stopped thread was held; 0: nobody was
   bool whole_process_stopped = false;
 };

@@ -347,6 +347,14 @@ std::vector<int> OpenFiles::EpollFiles(int pid, int fd) const {
   return files;
 }
 
+int OpenFiles::EpollFileOf(int pid, int fd, uint64_t data) const {
+  const auto files = Info(pid, fd).epoll_files;
+  const auto is_it = [&](const EpollFile& file) { return file.data == data; };
+  const auto found = std::find_if(files.begin(), files.end(), is_it);
+  if (found == files.end() || std::count_if(files.begin(), files.end(), is_it) != 1) return -1;
+  return found->fd;
+}
+
 int OpenFiles::ProcessBehind(int pid, int fd) const {
   return std::max(Info(pid, fd).process.value_or(0), 0);
 }

@@ -25,6 +25,8 @@ class OpenFiles {
   WaitFile Describe(int pid, int fd, bool wants_read);
   // The descriptors that an epoll descriptor waits for.
   std::vector<int> EpollFiles(int pid, int fd) const;
+  // The one of these beside which the process has stored `data`; -1: none, or several.
+  int EpollFileOf(int pid, int fd, uint64_t data) const;
   // How long calls that read from a socket, or write to it, block at most (SO_RCVTIMEO,
   // SO_SNDTIMEO); nothing: for ever, it is no socket, or it may not be looked at. Only the socket
   // itself tells: this process has it open, too, for a moment.

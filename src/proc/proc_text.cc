@@ -278,8 +278,11 @@ DescriptorInfo ParseDescriptorInfo(std::string_view text) {
     if (words.empty()) continue;
     const auto fd = ParseNumber<int>(words[0]);
     if (!fd) continue;
-    info.epoll_files.push_back({*fd, 0});
+    info.epoll_files.push_back({*fd, 0, 0});
     constexpr std::string_view kInode = "ino:";
+    const auto data = std::find(words.begin(), words.end(), "data:");
+    if (data != words.end() && data + 1 != words.end())
+      info.epoll_files.back().data = ParseNumber<uint64_t>(*(data + 1), 16).value_or(0);
     for (const std::string_view word : words) {
       if (word.starts_with(kInode))
         info.epoll_files.back().inode =

@@ -112,6 +112,7 @@ std::vector<FileLockLine> ParseFileLocks(std::string_view text);
 struct EpollFile {
   int fd = -1;
   uint64_t inode = 0;  // 0: not known
+  uint64_t data = 0;   // what the program has stored beside it
 };
 
 // /proc/PID/fdinfo/N.

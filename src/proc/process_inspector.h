@@ -28,12 +28,15 @@ struct InspectOptions {
   bool descendants = false;
   std::vector<int> also;
   size_t most_asked = 256;  // processes; how many are left out, the look says
+  std::vector<int> with;    // processes to look at as if a wait led to them
   // Find out, too, which of their connections lead to other machines.
   bool remote_ends = false;
   // single-step what runs, to see whether it goes in circles; needs `stop`
   bool step_running = true;
   TimeNs step_time = 20 * kMillisecond;  // at most, for each of at most `most_stepped` threads
   size_t most_stepped = 4;
+  // of one look, for those among them that may be in a circle of many steps
+  TimeNs long_step_time = 300 * kMillisecond;
   // after that, stacks and names are left out, and `troubles` say so
   TimeNs budget = 2 * kSecond;
 };

@@ -14,12 +14,14 @@
 #include <unordered_map>
 
 #include "proc/proc_folder.h"
+#include "proc/step_calls.h"
 #include "proc/thread_stop.h"
 
 namespace hangscope {
 namespace {
 
 constexpr size_t kMostVectorBytes = 16384;
+constexpr TimeNs kLongestStep = 20 * kMillisecond;  // beyond the time for all of them
 
 #if defined(__aarch64__)
 constexpr uint64_t kStepFlags = 1u << 21;  // PSTATE.SS
@@ -44,8 +46,7 @@ void CopyState(const user_regs_struct& raw, StepState* state) {
 constexpr int kVectorSet = NT_X86_XSTATE;
 #endif
 
-// What the instruction at a pc is, as far as stepping has to know.
-enum class StepKind { kPlain, kKernel, kNever };
+using StepKind = ThreadStop::StepKind;
 
 #if defined(__aarch64__)
 StepKind KindOfCode(const uint8_t* code) {
@@ -57,33 +58,28 @@ StepKind KindOfCode(const uint8_t* code) {
          : is_exclusive                    ? StepKind::kNever
                                            : StepKind::kPlain;
 }
-int KernelNumber(const StepState& state) { return static_cast<int>(state.general[8]); }
+StepCall CallOf(const StepState& state) {
+  StepCall call;
+  call.number = static_cast<int>(state.general[8]);
+  std::copy_n(state.general.begin(), call.arguments.size(), call.arguments.begin());
+  return call;
+}
 #else
 StepKind KindOfCode(const uint8_t* code) {
   if (code[0] == 0x0f && code[1] == 0x05) return StepKind::kKernel;  // syscall
   // int N, int3: its trap would be taken for the step's
   if (code[0] == 0xcd || code[0] == 0xcc) return StepKind::kNever;
+  // A transaction never gets to its end in steps.
+  if (code[0] == 0xc7 && code[1] == 0xf8) return StepKind::kNever;
   // pushf would save the step's trap flag, and the program would run into it after the next popf.
   const uint8_t first = code[0] == 0x66 || (code[0] & 0xf0) == 0x40 ? code[1] : code[0];
   return first == 0x9c ? StepKind::kNever : StepKind::kPlain;
 }
-int KernelNumber(const StepState& state) { return static_cast<int>(state.general[0]); }
-#endif
-
-// Comes back at once, always.
-bool IsQuick(int system_call) {
-  switch (system_call) {
-    case SYS_sched_yield:
-    case SYS_clock_gettime:
-    case SYS_gettimeofday:
-    case SYS_getpid:
-    case SYS_gettid:
-    case SYS_getcpu:
-      return true;
-    default:
-      return false;
-  }
+StepCall CallOf(const StepState& state) {
+  const auto& g = state.general;
+  return {static_cast<int>(g[0]), {g[5], g[4], g[1], g[10], g[8], g[9]}, 0};
 }
+#endif
 
 class CodeKinds {
  public:
@@ -103,8 +99,13 @@ class CodeKinds {
   std::unordered_map<uint64_t, StepKind> kinds_;
 };
 
+bool Sleeps(int tid) {
+  const auto stat = ProcFolder("/proc").Stat(tid);
+  return stat && (stat->state == ThreadState::kSleeping || stat->state == ThreadState::kDiskSleep);
+}
+
 uint64_t HashOf(const StepState& state) {
-  uint64_t hash = state.pc * 0x9e3779b97f4a7c15u ^ state.flags;
+  uint64_t hash = state.pc * 0x9e3779b97f4a7c15u ^ state.flags ^ state.memory;
   for (const uint64_t value : state.general)
     hash = (hash ^ value) * 0x9e3779b97f4a7c15u + (hash >> 29);
   return hash;
@@ -153,7 +154,56 @@ bool ThreadStop::StepOnce(TimeNs until) {
   }
 }
 
-StepTrace ThreadStop::Step(TimeNs until, size_t most, const ReadMemory& read) {
+// The trap flag is off while it is in there: whoever is killed meanwhile, the thread goes on.
+bool ThreadStop::StepThroughCall(TimeNs until) {
+  constexpr int kCallStop = SIGTRAP | 0x80;
+  constexpr TimeNs kQuick = kMillisecond;
+  if (ptrace(PTRACE_SETOPTIONS, tid_, nullptr, PTRACE_O_TRACESYSGOOD) != 0) return false;
+  for (int stops = 0; stops < 2; ++stops) {  // on its way in and on its way out
+    if (!is_stopped_ || signal_ != 0 || ptrace(PTRACE_SYSCALL, tid_, nullptr, nullptr) != 0)
+      return false;
+    is_stopped_ = false;
+    is_in_call_ = true;
+    const TimeNs begin = clock_.Monotonic();
+    int status = 0;
+    for (pid_t got = 0; got != tid_; got = waitpid(tid_, &status, __WALL | WNOHANG)) {
+      if (got < 0) return false;
+      const TimeNs now = clock_.Monotonic();
+      // Who sleeps in there is left to sleep: the kernel lets go of it when this thread ends.
+      if (now > until || (now > begin + kQuick && Sleeps(tid_))) return false;
+      sched_yield();
+    }
+    if (!WIFSTOPPED(status)) return false;
+    is_stopped_ = true;
+    is_in_call_ = false;
+    if (WSTOPSIG(status) != kCallStop) {
+      signal_ = SignalOf(status);
+      return false;
+    }
+  }
+  return true;
+}
+
+// One instruction, or one system call. False: it is not carried out, or not to its end.
+bool ThreadStop::StepOn(StepKind kind, TimeNs until, const ReadMemory& read, StepMemory& memory,
+                        StepState* state, std::vector<StepCall>* calls) {
+  if (kind == StepKind::kNever) return false;
+  memory.Before(*state);
+  if (kind == StepKind::kPlain) {
+    if (!StepOnce(until) || !ReadState(state)) return false;
+  } else {
+    StepCall call = CallOf(*state);
+    if (UseOf(call, read) == CallUse::kNever || !StepThroughCall(until) || !ReadState(state))
+      return false;
+    call.result = static_cast<int64_t>(state->general[0]);
+    calls->push_back(call);
+    if (!ChangedNothing(call)) return false;
+  }
+  state->memory = memory.After();
+  return true;
+}
+
+StepTrace ThreadStop::Step(const StepLimits& limits, const ReadMemory& read, StepMemory& memory) {
   StepTrace trace;
   StepState state;
   // It is stopped, so its mask stays as it is; the few system calls that are stepped into change
@@ -163,34 +213,42 @@ StepTrace ThreadStop::Step(TimeNs until, size_t most, const ReadMemory& read) {
   if (!status || WhyNotToStep(*status) != nullptr || !ReadState(&state)) return trace;
   CodeKinds kinds(read);
   std::unordered_map<uint64_t, size_t> seen;
+  TimeNs until = limits.until;
+  bool is_longer = false;
   for (;;) {
     const auto [at, is_new] = seen.emplace(HashOf(state), trace.states.size());
     const bool is_back = !is_new && trace.states[at->second] == state;
     if (is_back) trace.period = trace.states.size() - at->second;
     trace.states.push_back(state);
+    if (is_back || trace.states.size() > limits.most) return trace;
+    if (clock_.Monotonic() > until) {
+      if (is_longer || !limits.longer) return trace;
+      is_longer = true;
+      until = limits.longer(trace);
+      if (clock_.Monotonic() > until) return trace;
+    }
     const StepKind kind = kinds.Of(state.pc);
-    trace.wants_kernel = kind == StepKind::kKernel && !IsQuick(KernelNumber(state));
-    const bool may_go_on =
-        kind == StepKind::kPlain || (kind == StepKind::kKernel && !trace.wants_kernel);
-    if (is_back || !may_go_on || trace.states.size() > most || clock_.Monotonic() > until)
+    if (kind == StepKind::kKernel) trace.call_steps.push_back(trace.states.size() - 1);
+    if (!StepOn(kind, until + kLongestStep, read, memory, &state, &trace.calls)) {
+      trace.wants_kernel = kind == StepKind::kKernel;
+      trace.call_steps.resize(trace.calls.size());
       return trace;
-    if (!StepOnce(until) || !ReadState(&state)) return trace;
+    }
   }
 }
 
-bool ThreadStop::StepsBackInto(const StepState& state, size_t count, TimeNs until,
-                               const ReadMemory& read) {
+bool ThreadStop::StepsBackInto(const StepTrace& trace, TimeNs until, const ReadMemory& read,
+                               StepMemory& memory) {
   CodeKinds kinds(read);
   const std::string before = VectorRegisters();
-  StepState now;
-  for (size_t i = 0; i < count; ++i) {
-    if (!ReadState(&now)) return false;
-    const StepKind kind = kinds.Of(now.pc);
-    if (kind == StepKind::kNever || (kind == StepKind::kKernel && !IsQuick(KernelNumber(now))))
+  StepState state = trace.states.back();
+  std::vector<StepCall> calls;
+  for (size_t i = 0; i < trace.period; ++i) {
+    if (clock_.Monotonic() > until ||
+        !StepOn(kinds.Of(state.pc), until + kLongestStep, read, memory, &state, &calls))
       return false;
-    if (clock_.Monotonic() > until || !StepOnce(until)) return false;
   }
-  return ReadState(&now) && now == state && !before.empty() && VectorRegisters() == before;
+  return state == trace.states.back() && !before.empty() && VectorRegisters() == before;
 }
 
 std::string ThreadStop::VectorRegisters() const {

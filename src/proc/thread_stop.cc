@@ -147,7 +147,7 @@ Result<std::unique_ptr<ThreadStop>> ThreadStop::Stop(Clock& clock, int tid, Time
 // What is to be delivered: nothing of our own making.
 int ThreadStop::SignalOf(int status) const {
   if (status >> 16 == PTRACE_EVENT_STOP) return 0;
-  return is_stepping_ && WSTOPSIG(status) == SIGTRAP ? 0 : WSTOPSIG(status);
+  return is_stepping_ && WSTOPSIG(status) == SIGTRAP ? 0 : WSTOPSIG(status) & 0x7f;
 }
 
 // A thread that stops for another reason may have the trap of its step still before it, and would
@@ -163,6 +163,7 @@ void ThreadStop::DropPendingTrap() {
 }
 
 ThreadStop::~ThreadStop() {
+  if (is_in_call_) return;
   if (is_stopped_ && is_stepping_) DropPendingTrap();
   if (ptrace(PTRACE_DETACH, tid_, nullptr, signal_) == 0 || errno != ESRCH) return;
   // Not stopped, though asked to: the kernel lets go of what is stopped, and of all when this

@@ -6,7 +6,10 @@
 #include <signal.h>
 #include <sys/user.h>
 
+#include <functional>
 #include <memory>
+#include <string>
+#include <vector>
 
 #include "base/clock.h"
 #include "base/status.h"
@@ -43,13 +46,20 @@ struct StoppedRegisters {
 // Of what ptrace gives. `read` reads the thread's code.
 StoppedRegisters UnderstandRegisters(const user_regs_struct& raw, const ReadMemory& read);
 
+struct StepLimits {
+  TimeNs until = 0;  // monotonic
+  size_t most = 0;   // steps
+  // Asked once, when `until` is over: until when more steps are worth while. May be empty.
+  std::function<TimeNs(const StepTrace&)> longer;
+};
+
 class ThreadStop {
  public:
   // Stops it; waits up to `limit` for that (a thread in uninterruptible sleep does not stop). Only
   // one tracer may have a thread, so this fails under a debugger; and where ptrace is not
   // permitted.
   static Result<std::unique_ptr<ThreadStop>> Stop(Clock& clock, int tid, TimeNs limit);
-  // Lets it go. Waits for a step that was begun, however long that takes.
+  // Lets it go. Waits for a step that was begun, however long that takes; not for a system call.
   ~ThreadStop();
   ThreadStop(const ThreadStop&) = delete;
   ThreadStop& operator=(const ThreadStop&) = delete;
@@ -59,21 +69,30 @@ class ThreadStop {
   int interrupted_call() const { return interrupted_call_; }
   TimeNs since() const { return since_; }
 
-  // Lets it carry out one instruction after another, until its state comes back or `until`
-  // (monotonic) or after `most`. Stops before what must not be carried out in steps. A signal that
-  // comes ends it, and is delivered. Carries out nothing where WhyNotToStep says why.
+  // Lets it carry out one instruction after another, until its state comes back, or for as long as
+  // `limits` allow. Stops before what must not be carried out in steps. System calls are carried
+  // out that UseOf allows; where one sleeps, the steps end and it is left to sleep: this object
+  // cannot let it go then, but the end of the thread that traces it does. A signal that comes ends
+  // the steps, and is delivered. Carries out nothing where WhyNotToStep says why.
   //
   // Whoever calls this must not be killed before this object ends: the kernel would leave the trap
   // flag on, of which the target would die. See process/step_helper.h.
-  StepTrace Step(TimeNs until, size_t most, const ReadMemory& read);
-  // Exactly `count` steps more, from the state that the trace ended in: whether it is in that state
-  // again, its floating point and vector registers included.
-  bool StepsBackInto(const StepState& state, size_t count, TimeNs until, const ReadMemory& read);
+  StepTrace Step(const StepLimits& limits, const ReadMemory& read, StepMemory& memory);
+  // As many steps more as the trace's period, from the state that it ended in: whether it is in
+  // that state again, its floating point and vector registers included.
+  bool StepsBackInto(const StepTrace& trace, TimeNs until, const ReadMemory& read,
+                     StepMemory& memory);
+
+  // What the instruction at a pc is, as far as stepping has to know.
+  enum class StepKind { kPlain, kKernel, kNever };
 
  private:
   ThreadStop(Clock& clock, int tid, TimeNs since) : clock_(clock), tid_(tid), since_(since) {}
   bool ReadState(StepState* state) const;
   bool StepOnce(TimeNs until);
+  bool StepThroughCall(TimeNs until);
+  bool StepOn(StepKind kind, TimeNs until, const ReadMemory& read, StepMemory& memory,
+              StepState* state, std::vector<StepCall>* calls);
   int SignalOf(int status) const;
   void DropPendingTrap();
   std::string VectorRegisters() const;
@@ -83,6 +102,7 @@ class ThreadStop {
   int signal_ = 0;            // that came meanwhile
   bool is_stopped_ = true;    // as far as is known
   bool is_stepping_ = false;  // a step was begun, and its trap has not been seen
+  bool is_in_call_ = false;   // it was let into a system call, and has not come back
   TimeNs since_;              // monotonic: when it was asked to stop
   mutable int interrupted_call_ = -1;
 };

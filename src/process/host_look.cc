@@ -101,6 +101,15 @@ ThreadFacts::Spin ReadSpin(const SavedJson& json) {
   spin.calls_kernel = TrueField(json, "calls_kernel");
   spin.reads_clock = TrueField(json, "reads_clock");
   spin.polled_variable = TextField(json, "variable");
+  spin.polls_shared = TrueField(json, "polls_shared");
+  spin.flickers_cut = TrueField(json, "changes_and_restores");
+  for (const SavedJson& each : ListField(json, "calls")) {
+    if (spin.calls.size() == kMostIds) break;
+    // Of whom it asks there is not told here.
+    ThreadFacts::Spin::Call& call = spin.calls.emplace_back();
+    call.name = TextField(each, "name");
+    call.wait.kind = TrueField(each, "asks") ? WaitKind::kOther : WaitKind::kNone;
+  }
   for (const SavedJson& each : ListField(json, "polls")) {
     if (each.is_string() && spin.polls.size() < kMostIds)
       spin.polls.push_back(ReadAddress({{"at", each}}, "at"));

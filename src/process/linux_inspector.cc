@@ -68,6 +68,9 @@ LinuxInspector::Looks LinuxInspector::ReadAll(int pid, InspectionContext& contex
   asked.resize(asked.size() - too_many);
   std::set<int> known(asked.begin(), asked.end());
   std::deque<int> queue(asked.begin(), asked.end());
+  for (const int other : context.options.with) {
+    if (known.insert(other).second) queue.push_back(other);
+  }
   const size_t most = asked.size() - 1 + kMostProcesses;
   const auto is_asked = [&](int process) {
     return std::count(asked.begin(), asked.end(), process) != 0;
@@ -112,7 +115,16 @@ Result<SystemSample> LinuxInspector::Inspect(int pid, const InspectOptions& opti
   if (options.stacks) {
     for (auto& process : processes) process->FindHolders();
   }
-  for (auto& process : processes) process->Verify();
+  std::set<int> known;
+  for (auto& process : processes) known.insert(process->pid());
+  std::set<int> leads;
+  for (auto& process : processes) {
+    process->Verify();
+    for (const int other : process->LeadsTo()) {
+      if (known.count(other) == 0 && options.follow && left_out == 0) leads.insert(other);
+    }
+  }
+  look.leads.assign(leads.begin(), leads.end());
   for (auto& process : processes) look.processes.push_back(process->ReleaseFacts());
   look.asked = std::move(asked);
   look.host = FirstLine("sys/kernel/hostname");

@@ -113,20 +113,33 @@ void DoubtHolders(const FindingDraft& draft, const JudgedProcesses& judged,
   }
 }
 
-void DoubtWords(const FindingDraft& draft, const JudgedProcesses& judged, ProcessFinding* finding) {
+void DoubtSpins(const FindingDraft& draft, const JudgedProcesses& judged, ProcessFinding* finding) {
   for (const uint32_t i : draft.members) {
     const ThreadFacts::Spin& spin = *judged.node(i).facts->spin;
     if (spin.polls_shared) {
-      return finding->Lower(Confidence::kPossible,
+      return finding->Lower(spin.sharers_known ? Confidence::kLikely : Confidence::kPossible,
                             "what it polls is shared memory, or of a file: another process may "
                             "change it");
     }
-    if (!spin.polls.empty() && spin.polled_variable.empty()) {
+    if (AsksKernel(spin))
+      finding->Lower(Confidence::kLikely,
+                     "the kernel answers its system calls, and may answer in another way");
+    if (!spin.polls.empty() && spin.polled_variable.empty() && !AsksKernel(spin)) {
       return finding->Lower(
           Confidence::kLikely,
           "what it polls has no name: another process, or a device, may be able to change it");
     }
   }
+}
+
+// A handler sets a variable that has a place of its own, as those do that have names.
+bool MayPollWhatAHandlerSets(const FindingDraft& draft, const JudgedProcesses& judged) {
+  constexpr size_t kFew = 4;
+  return std::any_of(draft.members.begin(), draft.members.end(), [&](uint32_t i) {
+    const ThreadFacts::Spin& spin = *judged.node(i).facts->spin;
+    return !spin.polled_variable.empty() && spin.polls.size() <= kFew &&
+           spin.polled_variable.find(' ') == std::string::npos;
+  });
 }
 
 // Whom a finding is about, by threads: those who wait, and the process that does not deliver.
@@ -189,6 +202,10 @@ void JudgeConfidence(const FindingDraft& draft, const JudgedProcesses& judged,
   finding->confidence = Confidence::kCertain;
   DoubtHolders(draft, judged, finding);
   if (judged.looks.size() < 2) finding->Lower(Confidence::kLikely, "it was looked at once only");
+  if (std::any_of(draft.members.begin(), draft.members.end(),
+                  [&](uint32_t i) { return judged.node(i).retries; }))
+    finding->Lower(Confidence::kLikely,
+                   "these waits have time limits, and who tries again and again may give up");
   const auto weak = [&](uint32_t i) {
     return judged.node(i).weak && !WaitsForItself(judged.node(i));
   };
@@ -233,8 +250,11 @@ void JudgeConfidence(const FindingDraft& draft, const JudgedProcesses& judged,
       DoubtSignals(draft, judged, Confidence::kPossible, finding);
       break;
     case FindingKind::kSpin:
-      DoubtWords(draft, judged, finding);
-      DoubtSignals(draft, judged, Confidence::kLikely, finding);
+      DoubtSpins(draft, judged, finding);
+      DoubtSignals(
+          draft, judged,
+          MayPollWhatAHandlerSets(draft, judged) ? Confidence::kPossible : Confidence::kLikely,
+          finding);
       break;
     case FindingKind::kStoppedChild:
       if (judged.node(draft.members[0]).stand == ThreadStand::kOutside)

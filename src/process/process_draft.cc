@@ -98,6 +98,7 @@ class DraftFinder {
   void JoinVictims(int pid, const std::vector<uint32_t>& more);
   void AddDraft(FindingDraft draft);
   bool IsExplained(int pid) const { return explained_.count(pid) != 0; }
+  void JoinSpins();
   void AddUnownedLocks(int pid);
   bool IsTicker(uint32_t index, TimeNs woken_after) const;
   void AddBesideTickers(int pid);
@@ -348,6 +349,31 @@ void DraftFinder::AddWeakOf(int pid, std::vector<uint32_t> roots,
   for (auto& [kind, draft] : drafts) AddDraft(std::move(draft));
 }
 
+// Processes that spin on each other's words or pipes hang together.
+void DraftFinder::JoinSpins() {
+  const auto leads_to = [&](const FindingDraft& from, const FindingDraft& to) {
+    const std::set<int> pids = judged_.PidsOf(to.members);
+    return std::any_of(from.members.begin(), from.members.end(), [&](uint32_t i) {
+      const auto& suppliers = judged_.graph.waits()[i].suppliers;
+      return std::any_of(suppliers.begin(), suppliers.end(), [&](const WaitEdge& edge) {
+        return node(edge.to).kind == NodeKind::kProcess && pids.count(node(edge.to).pid) != 0;
+      });
+    });
+  };
+  for (size_t a = 0; a < drafts_.size(); ++a) {
+    for (size_t b = drafts_.size(); b-- > a + 1;) {
+      if (drafts_[a].kind != FindingKind::kSpin || drafts_[b].kind != FindingKind::kSpin ||
+          !leads_to(drafts_[a], drafts_[b]) || !leads_to(drafts_[b], drafts_[a]))
+        continue;
+      FindingDraft& into = drafts_[a];
+      FindingDraft& from = drafts_[b];
+      into.members.insert(into.members.end(), from.members.begin(), from.members.end());
+      into.victims.insert(into.victims.end(), from.victims.begin(), from.victims.end());
+      drafts_.erase(drafts_.begin() + static_cast<long>(b));
+    }
+  }
+}
+
 // Beside threads that move, nobody can tell from outside whether these hold them; that somebody has
 // waited so long for a lock is worth saying all the same. Semaphores are used as locks, too: where
 // threads wait for different ones that have names.
@@ -492,6 +518,7 @@ void DraftFinder::AddOpeners() {
 std::vector<FindingDraft> DraftFinder::Find() {
   for (const WaitCause& cause : FindCauses(judged_.graph.Reduced(judged_.stuck))) JudgeCause(cause);
   AddWeak();
+  JoinSpins();
   for (const int pid : judged_.asked) {
     if (!IsExplained(pid)) AddUnownedLocks(pid);
     if (!IsExplained(pid)) AddBesideTickers(pid);

@@ -30,14 +30,12 @@ WaitRole RoleOf(ThreadStand stand) {
   return WaitRole::kUnknown;
 }
 
-bool YieldsOnly(const ThreadFacts& thread) { return thread.system_call_name == "sched_yield"; }
-
-// In exactly the same state again and again, without a trace left anywhere: nothing but a store by
-// somebody else gets it out.
+// In exactly the same state again and again, and all that it asks for comes out the same: nothing
+// but what others do gets it out.
 bool Spins(const ThreadFacts& thread) {
   if (!thread.spin || thread.spin->period == 0) return false;
   const ThreadFacts::Spin& spin = *thread.spin;
-  return !spin.writes_memory && !spin.reads_clock && (!spin.calls_kernel || YieldsOnly(thread));
+  return !spin.writes_memory && !spin.reads_clock && !spin.calls_kernel;
 }
 
 // It waits for signals, and only those of its children are meant.
@@ -69,6 +67,36 @@ ThreadsById ById(const SystemSample& look) {
   return threads;
 }
 
+// In every look it waits for the same lock of the same holder, for a time, or is about to do so
+// again; and it has done so again and again, without any work.
+bool Retries(const ThreadFacts& thread, const std::vector<ThreadsById>& earlier) {
+  constexpr size_t kLooks = 5;
+  constexpr size_t kSeen = 3;
+  constexpr uint64_t kTimes = 3;
+  constexpr TimeNs kMostCpuTime = 20 * kMillisecond;
+  if (!MayRetry(thread) || earlier.size() + 1 < kLooks) return false;
+  size_t seen = 1;
+  uint64_t first = thread.voluntary_switches;
+  uint64_t last = first;
+  TimeNs begin = thread.cpu_time;
+  TimeNs end = begin;
+  for (const ThreadsById& threads : earlier) {
+    const auto at = threads.find(thread.tid);
+    if (at == threads.end()) return false;
+    const ThreadFacts& before = *at->second;
+    first = std::min(first, before.voluntary_switches);
+    last = std::max(last, before.voluntary_switches);
+    begin = std::min(begin, before.cpu_time);
+    end = std::max(end, before.cpu_time);
+    if (before.state == ThreadState::kRunning) continue;
+    if (!MayRetry(before) || before.wait.address != thread.wait.address ||
+        before.wait.owner != thread.wait.owner)
+      return false;
+    ++seen;
+  }
+  return seen >= kSeen && last - first >= kTimes && end - begin <= kMostCpuTime;
+}
+
 ThreadStand StandOf(const ThreadFacts& thread, const std::vector<ThreadsById>& earlier) {
   switch (thread.state) {
     case ThreadState::kRunning:
@@ -87,6 +115,7 @@ ThreadStand StandOf(const ThreadFacts& thread, const std::vector<ThreadsById>& e
     case ThreadState::kSleeping:
       break;
   }
+  if (Retries(thread, earlier)) return ThreadStand::kWaits;
   for (const ThreadsById& threads : earlier) {
     const auto before = threads.find(thread.tid);
     if (before == threads.end() || !IsSameWait(*before->second, thread)) return ThreadStand::kMoves;
@@ -128,6 +157,12 @@ FileSource SourceOf(const WaitFile& file, const ThreadWait& wait) {
   return FileSource::kUnknown;
 }
 
+// Nobody writes this pipe any more, nor can.
+bool IsAtItsEnd(const ThreadFacts::Spin::Call& call, const WaitFile& file) {
+  return call.wait.kind == WaitKind::kRead && call.result == 0 && file.kind == FileKind::kPipe &&
+         !IsNamedPipe(file) && file.others.empty() && !file.others_unknown;
+}
+
 bool IsOfPython(const ProcessFacts& process) {
   for (const ThreadFacts& thread : process.threads) {
     for (const StackFrame& frame : thread.stack) {
@@ -148,6 +183,11 @@ uint64_t SignalsFromOutside(const ProcessFacts& process) {
          ~(IsOfPython(process) ? SignalBit(SIGINT) : 0);
 }
 
+bool AsksKernel(const ThreadFacts::Spin& spin) {
+  return std::any_of(spin.calls.begin(), spin.calls.end(),
+                     [](const auto& call) { return call.wait.kind != WaitKind::kNone; });
+}
+
 bool IsFileWait(WaitKind kind) {
   return kind == WaitKind::kRead || kind == WaitKind::kWrite || kind == WaitKind::kPoll;
 }
@@ -158,6 +198,30 @@ bool WaitsForItself(const ProcessNode& node) {
   const auto is_end = [](const WaitFile& file) { return file.kind == FileKind::kProcess; };
   return wait.kind == WaitKind::kFileLock || wait.kind == WaitKind::kConnect ||
          (!wait.files.empty() && std::all_of(wait.files.begin(), wait.files.end(), is_end));
+}
+
+bool MayRetry(const ThreadFacts& thread) {
+  return thread.state == ThreadState::kSleeping && thread.wait.has_timeout &&
+         (thread.wait.kind == WaitKind::kMutex || thread.wait.kind == WaitKind::kRwLock) &&
+         thread.wait.owner && !thread.wait.owner_died && !thread.wait.owner_copied;
+}
+
+void NoteNaps(const SystemSample& before, SystemSample* now) {
+  const ThreadsById earlier = ById(before);
+  for (ProcessFacts& process : now->processes) {
+    for (ThreadFacts& thread : process.threads) {
+      const auto at = earlier.find(thread.tid);
+      if (at == earlier.end()) continue;
+      const ThreadFacts& then = *at->second;
+      const auto naps = [](const ThreadFacts& each) {
+        return each.state == ThreadState::kSleeping && each.wait.has_timeout;
+      };
+      if (naps(then) && naps(thread) && then.system_call == thread.system_call &&
+          then.stack_pointer == thread.stack_pointer &&
+          then.voluntary_switches != thread.voluntary_switches)
+        thread.naps_again = true;
+    }
+  }
 }
 
 bool HandlerMayEnd(const ThreadFacts& thread) {
@@ -206,14 +270,16 @@ void ProcessGraph::AddNodes(const std::vector<SystemSample>& looks) {
   std::vector<ThreadsById> earlier;
   for (size_t i = 0; i + 1 < looks.size(); ++i) earlier.push_back(ById(looks[i]));
   nobody_knows_ =
-      add({ProcessNode::Kind::kNobodyKnows, 0, 0, nullptr, ThreadStand::kUnknown, false});
+      add({ProcessNode::Kind::kNobodyKnows, 0, 0, nullptr, ThreadStand::kUnknown, false, false});
   for (const ProcessFacts& process : looks.back().processes) {
     if (processes_.count(process.pid) != 0) continue;
     std::vector<WaitEdge> alive;
     for (const ThreadFacts& thread : process.threads) {
       if (threads_.count(thread.tid) != 0) continue;
-      const uint32_t node = add({ProcessNode::Kind::kThread, process.pid, thread.tid, &thread,
-                                 StandOf(thread, earlier), false});
+      const ThreadStand its_stand = StandOf(thread, earlier);
+      const uint32_t node = add(
+          {ProcessNode::Kind::kThread, process.pid, thread.tid, &thread, its_stand, false, false});
+      nodes_[node].retries = its_stand == ThreadStand::kWaits && thread.wait.has_timeout;
       threads_[thread.tid] = node;
       if (nodes_[node].stand != ThreadStand::kEnded) alive.push_back({node, false});
     }
@@ -221,7 +287,8 @@ void ProcessGraph::AddNodes(const std::vector<SystemSample>& looks) {
     const ThreadStand stand = !alive.empty()            ? ThreadStand::kWaits
                               : process.threads.empty() ? ThreadStand::kUnknown
                                                         : ThreadStand::kMoves;
-    const uint32_t node = add({ProcessNode::Kind::kProcess, process.pid, 0, nullptr, stand, false});
+    const uint32_t node =
+        add({ProcessNode::Kind::kProcess, process.pid, 0, nullptr, stand, false, false});
     facts_[process.pid] = &process;
     waits_[node].suppliers = std::move(alive);
     processes_[process.pid] = node;
@@ -266,7 +333,7 @@ void ProcessGraph::WaitForDead(uint32_t node) {
   waits_[node].suppliers.push_back({lock->second, false});
   if (!is_new) return;
   nodes_.push_back({ProcessNode::Kind::kDeadOwner, nodes_[node].pid, wait.owner.value_or(0),
-                    nullptr, ThreadStand::kHalted, false});
+                    nullptr, ThreadStand::kHalted, false, false});
   waits_.emplace_back();
 }
 
@@ -300,9 +367,52 @@ void ProcessGraph::AddFileEdges(uint32_t node) {
   if (pids.empty()) Unknown(node);
 }
 
+// Who polls what another spinner changes and changes back may get out by that.
+bool ProcessGraph::MayBeMovedBySpinner(uint32_t node) const {
+  const ThreadFacts::Spin& spin = *nodes_[node].facts->spin;
+  const auto flickers_for_it = [&](const ThreadFacts::Spin& other) {
+    if (other.flickers_cut || (spin.polls_cut && !other.flickers.empty())) return true;
+    return std::any_of(spin.polls.begin(), spin.polls.end(), [&](uint64_t address) {
+      constexpr uint64_t kWord = 8;
+      return std::count(other.flickers.begin(), other.flickers.end(), address / kWord * kWord) != 0;
+    });
+  };
+  return std::any_of(nodes_.begin(), nodes_.end(), [&](const ProcessNode& other) {
+    // Where memory is shared, the same word has another address in each of the processes.
+    const bool is_near = other.pid == nodes_[node].pid;
+    return other.stand == ThreadStand::kSpins && other.facts != nodes_[node].facts &&
+           (is_near ? flickers_for_it(*other.facts->spin)
+                    : spin.polls_shared && !other.facts->spin->flickers.empty());
+  });
+}
+
+// Whoever could change the memory that it polls, or a file that its calls ask about.
+void ProcessGraph::AddSpinEdges(uint32_t node) {
+  const ThreadFacts::Spin& spin = *nodes_[node].facts->spin;
+  WaitForOwnProcess(node);
+  auto& suppliers = waits_[node].suppliers;
+  std::set<int> pids(spin.others.begin(), spin.others.end());
+  bool is_known = !MayBeMovedBySpinner(node) && (!spin.polls_shared || spin.sharers_known);
+  pids.insert(spin.sharers.begin(), spin.sharers.end());
+  for (const ThreadFacts::Spin::Call& call : spin.calls) {
+    is_known = is_known && call.wait.kind != WaitKind::kOther;
+    pids.insert(call.wait.children.begin(), call.wait.children.end());
+    for (const WaitFile& file : call.wait.files) {
+      if (IsAtItsEnd(call, file)) continue;
+      const FileSource source = SourceOf(file, call.wait);
+      // It looks again and again whether something has come from there.
+      if (source == FileSource::kOutside) return Stand(node, ThreadStand::kMoves);
+      is_known = is_known && source != FileSource::kUnknown;
+      for (const auto& [pid, fd] : file.others) pids.insert(pid);
+    }
+  }
+  for (const int pid : pids) suppliers.push_back({ProcessNodeOf(pid), false});
+  if (!is_known) suppliers.push_back({nobody_knows_, false});
+}
+
 void ProcessGraph::AddEdges(uint32_t node) {
   const ThreadStand stand = nodes_[node].stand;
-  if (stand == ThreadStand::kSpins) return WaitForOwnProcess(node);
+  if (stand == ThreadStand::kSpins) return AddSpinEdges(node);
   if (stand != ThreadStand::kWaits) return;
   const ThreadWait& wait = nodes_[node].facts->wait;
   if (wait.owner_copied) return WaitForCopied(node);

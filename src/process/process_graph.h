@@ -64,6 +64,8 @@ struct ProcessNode {
   // It waits for something that any thread of its own process may do (a signal, a store, a write
   // into a pipe): there is no telling which, so it hangs only if none of them can.
   bool weak = false;
+  // Its wait ends by itself after a time, and in all looks it had begun the same one again.
+  bool retries = false;
 };
 
 class ProcessGraph {
@@ -82,6 +84,8 @@ class ProcessGraph {
   void AddNodes(const std::vector<SystemSample>& looks);
   void AddEdges(uint32_t node);
   void AddFileEdges(uint32_t node);
+  void AddSpinEdges(uint32_t node);
+  bool MayBeMovedBySpinner(uint32_t node) const;
   uint32_t ProcessNodeOf(int pid);
   void WaitForThread(uint32_t node, int tid);
   void WaitForProcess(uint32_t node, int pid);
@@ -103,6 +107,9 @@ class ProcessGraph {
 
 bool IsFileWait(WaitKind kind);
 
+// Its system calls ask for what others may give: not only for the CPU or its own number.
+bool AsksKernel(const ThreadFacts::Spin& spin);
+
 // It waits for something that only its own process could give, and that this process has: a lock of
 // a file through another descriptor, the backlog of a socket, its own end.
 bool WaitsForItself(const ProcessNode& node);
@@ -114,6 +121,12 @@ uint64_t SignalsFromOutside(const ProcessFacts& process);
 // A handler may post a semaphore, wake a futex, write a pipe or interrupt a read; it may not signal
 // a condition variable. Python's main thread runs its handlers while it waits for a lock, too.
 bool HandlerMayEnd(const ThreadFacts& thread);
+
+// It waits for a time only, for a lock whose holder is known: worth being looked at for longer.
+bool MayRetry(const ThreadFacts& thread);
+
+// Which threads of `now` have slept for a set time in the same place before, and woken since.
+void NoteNaps(const SystemSample& before, SystemSample* now);
 
 // The same sleep in both: it did not run in between.
 bool IsSameWait(const ThreadFacts& before, const ThreadFacts& now);

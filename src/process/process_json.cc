@@ -90,8 +90,17 @@ Json SpinObject(const ThreadFacts::Spin& spin) {
             {"writes_memory", spin.writes_memory},
             {"calls_kernel", spin.calls_kernel},
             {"polls", Json::array()}};
-  for (const uint64_t address : spin.polls) json["polls"].push_back(Address(address));
+  constexpr size_t kMostPolls = 64;
+  for (size_t i = 0; i < std::min(spin.polls.size(), kMostPolls); ++i)
+    json["polls"].push_back(Address(spin.polls[i]));
+  for (const ThreadFacts::Spin::Call& call : spin.calls)
+    json["calls"].push_back({{"name", call.name},
+                             {"result", call.result},
+                             {"ready", call.ready},
+                             {"asks", call.wait.kind != WaitKind::kNone}});
   if (!spin.polled_variable.empty()) json["variable"] = spin.polled_variable;
+  if (spin.polls_shared) json["polls_shared"] = true;
+  if (!spin.flickers.empty() || spin.flickers_cut) json["changes_and_restores"] = true;
   return json;
 }
 

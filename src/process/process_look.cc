@@ -11,9 +11,7 @@
 #include <climits>
 #include <iterator>
 
-#include "base/build_features.h"
 #include "process/signal_sets.h"
-#include "process/step_helper.h"
 
 namespace hangscope {
 namespace {
@@ -272,6 +270,7 @@ void ProcessLook::ExplainThread(size_t i) {
   TaskSystemCall call = *work.raw.call;
   call.number = SystemCallAskedFor(call.number, call.pc, read_memory_);
   thread.system_call = call.number;
+  thread.stack_pointer = call.stack_pointer;
   if (call.number >= 0 && !facts_.is_32_bit) thread.system_call_name = SystemCallName(call.number);
   if (work.raw.IsBlocked() && !facts_.is_32_bit)
     work.meaning = ExplainSystemCall(call, read_memory_);
@@ -678,7 +677,7 @@ void ProcessLook::StopThread(Work* work, ThreadFacts* thread) {
   StoreWalk(walker_->Walk(image, context_.options.most_frames), work, thread);
   const bool was_blocked = work->raw.IsBlocked();
   if (!was_blocked) {
-    if (interrupted < 0) StepThread(work->raw.status, thread);
+    StepThread(work->raw.status, interrupted >= 0, thread);
     AddPython(std::move(python), thread);
     return;
   }
@@ -691,82 +690,6 @@ void ProcessLook::StopThread(Work* work, ThreadFacts* thread) {
   else
     thread->wait = {};
   AddPython(std::move(python), thread);
-}
-
-// What runs may go in circles. It does where it is in the same state again, memory included: then
-// nothing but what others do to the memory that it reads, or a signal, ends that.
-void ProcessLook::StepThread(const TaskStatus& status, ThreadFacts* thread) {
-  if (!context_.options.step_running || context_.stepped >= context_.options.most_stepped) return;
-  if (const char* const why_not = WhyNotToStep(status); why_not != nullptr) {
-    Warn(fmt::format("whether thread {} ({}) goes in circles was not seen: {}", thread->tid,
-                     thread->name, why_not));
-    return;
-  }
-  ++context_.stepped;
-  const auto loop =
-      StepInHelper(context_.clock, thread->tid, context_.options.step_time, read_memory_);
-  if (!loop.ok()) {
-    Warn(loop.status().message());
-    return;
-  }
-  context_.longest_stop = std::max(context_.longest_stop, loop.value().held);
-  const LoopAccess& access = loop.value().access;
-  ThreadFacts::Spin spin;
-  spin.steps = loop.value().steps;
-  spin.period = loop.value().period;
-  spin.begin = access.begin;
-  spin.end = access.end;
-  spin.calls_kernel = access.calls_kernel || access.yields;
-  if (access.yields && !access.calls_kernel) thread->system_call_name = "sched_yield";
-  spin.reads_clock = access.reads_clock;
-  spin.writes_memory = loop.value().changes_memory;
-  if (access.understood) CollectPolls(access, loop.value().stack_pointer, &spin);
-  if (!HANGSCOPE_HAS_CAPSTONE && spin.period > 0) {
-    Warn(fmt::format(
-        "what thread {} ({}) polls is not known: this hangscope was built without capstone",
-        thread->tid, thread->name));
-  }
-  thread->spin = std::move(spin);
-}
-
-// Of a private mapping, what the process has not written is what others write to its file. Nobody
-// writes to that of a program that runs.
-bool ProcessLook::IsOfDataFile(const MemoryMapping& mapping) const {
-  return mapping.path.starts_with('/') &&
-         std::none_of(mappings_.begin(), mappings_.end(), [&](const MemoryMapping& other) {
-           return other.executable && other.path == mapping.path;
-         });
-}
-
-// What it reads outside of its own stack: others may change that.
-void ProcessLook::CollectPolls(const LoopAccess& access, uint64_t stack_pointer,
-                               ThreadFacts::Spin* spin) {
-  const MemoryMapping* const stack = FindMapping(mappings_, stack_pointer);
-  for (const LoopAccess::Range& range : access.reads) {
-    const MemoryMapping* const mapping = FindMapping(mappings_, range.address);
-    const bool is_constant = mapping != nullptr && !mapping->writable && !mapping->shared;
-    if (is_constant || (stack != nullptr && mapping == stack)) continue;
-    spin->polls.push_back(range.address);
-    spin->polls_shared =
-        spin->polls_shared || (mapping != nullptr && (mapping->shared || IsOfDataFile(*mapping)));
-    if (spin->polled_variable.empty()) spin->polled_variable = VariableName(range.address);
-  }
-}
-
-// Who woke from a wait for a set time and is in the same one again naps: it is seen to have moved
-// by its switches, and where it naps stays true.
-bool ProcessLook::NapsAgain(const Work& work, ThreadFacts* thread) const {
-  if (!thread->wait.has_timeout) return false;
-  const auto now = ReadThread(context_.proc, pid_, work.raw.tid);
-  if (!now || !now->IsBlocked() || now->call->number != work.raw.call->number ||
-      now->call->arguments[0] != work.raw.call->arguments[0] ||
-      !ExplainSystemCall(*now->call, read_memory_).has_timeout)
-    return false;
-  thread->voluntary_switches = now->status.voluntary_switches;
-  thread->involuntary_switches = now->status.involuntary_switches;
-  thread->cpu_time = now->run_time.ran;
-  thread->since.reset();
-  return true;
 }
 
 void ProcessLook::Verify() {

@@ -22,6 +22,7 @@
 #include "process/locks/held_objects.h"
 #include "process/spin_loop.h"
 #include "process/stack_walker.h"
+#include "process/step_helper.h"
 #include "process/system_call.h"
 #include "runtime/python/python_reader.h"
 
@@ -62,6 +63,7 @@ struct InspectionContext {
   Freezer freezer;
   TimeNs longest_stop = 0;
   size_t stepped = 0;
+  TimeNs stepped_long = 0;  // of the time for long circles
 
   InspectionContext(Clock& its_clock, const ProcFolder& folder, const InspectOptions& its_options,
                     std::string root)
@@ -102,7 +104,8 @@ class ProcessLook {
   void FindHolders();  // of locks that do not record it
   void Verify();  // takes back what is said of threads that have moved meanwhile, or are frozen
 
-  // Processes that the waits lead to.
+  int pid() const { return pid_; }
+  // Processes that the waits lead to, and, once it has been stopped, the spins.
   std::set<int> LeadsTo() const;
   ProcessFacts ReleaseFacts() { return std::move(facts_); }
 
@@ -141,10 +144,14 @@ class ProcessLook {
   LockCall LockCallAt(uint64_t target);
   bool WantsStop(const Work& work, const ThreadFacts& thread) const;
   void StopThread(Work* work, ThreadFacts* thread);
-  void StepThread(const TaskStatus& status, ThreadFacts* thread);
+  void StepThread(const TaskStatus& status, bool was_in_call, ThreadFacts* thread);
   bool IsOfDataFile(const MemoryMapping& mapping) const;
   void CollectPolls(const LoopAccess& access, uint64_t stack_pointer, ThreadFacts::Spin* spin);
-  bool NapsAgain(const Work& work, ThreadFacts* thread) const;
+  void NamePolls(ThreadFacts::Spin* spin);
+  void CollectFlickers(const SteppedLoop& loop, ThreadFacts::Spin* spin);
+  void CollectCall(const StepCall& call, ThreadFacts::Spin* spin);
+  std::vector<int> ReadyOfEpoll(const StepCall& call, int epoll) const;
+  bool NapsAgain(const Work& work, ThreadFacts* thread);
   std::string VariableName(uint64_t address);
   bool IsAnsweredByASupervisor(const RawThread& raw) const;
   void Warn(std::string sentence);

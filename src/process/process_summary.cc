@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <set>
+#include <string_view>
 
 #include "process/process_words.h"
 
@@ -78,6 +80,27 @@ std::string LockNames(const FindingDraft& draft, const JudgedProcesses& judged) 
   return text;
 }
 
+bool Retry(const FindingDraft& draft, const JudgedProcesses& judged) {
+  return std::any_of(draft.members.begin(), draft.members.end(),
+                     [&](uint32_t i) { return judged.node(i).retries; });
+}
+
+// "spin for tx_lock and for rx_lock" of two that do so.
+std::string SpinTexts(const FindingDraft& draft, const JudgedProcesses& judged) {
+  constexpr size_t kMost = 2;
+  constexpr std::string_view kOfOne = "spins";
+  std::set<std::string> each;
+  for (const uint32_t i : draft.members)
+    each.insert(DoesWhat(*judged.node(i).facts, judged.look).substr(kOfOne.size()));
+  std::string text = "spin";
+  size_t shown = 0;
+  for (const std::string& what : each) {
+    if (shown == kMost) return text + fmt::format(" and in {} other ways", each.size() - kMost);
+    text += (shown++ == 0 || what.empty() ? "" : " and") + what;
+  }
+  return text;
+}
+
 }  // namespace
 
 std::string SummaryOf(const FindingDraft& draft, const JudgedProcesses& judged) {
@@ -109,7 +132,8 @@ std::string SummaryOf(const FindingDraft& draft, const JudgedProcesses& judged) 
                            DifferentWaits(draft, judged) > 1 ? "these" : "it");
       if (!elsewhere)
         return one ? "deadlock, a thread waits for itself"
-                   : fmt::format("deadlock, {} wait for each other", count);
+                   : fmt::format("deadlock, {} wait for each other{}", count,
+                                 Retry(draft, judged) ? ", each time anew" : "");
       return fmt::format("deadlock, {} wait{} for {} ({})", count, one ? "s" : "",
                          one ? "itself" : "each other", LockNames(draft, judged));
     }
@@ -146,7 +170,7 @@ std::string SummaryOf(const FindingDraft& draft, const JudgedProcesses& judged) 
                          ProcessLabel(judged.look, draft.about));
     case FindingKind::kSpin:
       return fmt::format("spin, {} {}, and nobody is left to end that", count,
-                         DoesWhat(first, judged.look));
+                         one ? DoesWhat(first, judged.look) : SpinTexts(draft, judged));
     default:
       return count;
   }

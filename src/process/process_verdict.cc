@@ -53,6 +53,7 @@ constexpr size_t kMostStill = 4096;
 bool IsStill(const ProcessNode& node) {
   if (node.kind != ProcessNode::Kind::kThread || node.facts->state != ThreadState::kSleeping)
     return false;
+  if (node.retries) return false;
   return node.stand == ThreadStand::kWaits || node.stand == ThreadStand::kOutside ||
          node.stand == ThreadStand::kUnknown;
 }
@@ -64,6 +65,16 @@ std::string DoubtOf(const ThreadWait& wait) {
   if (wait.kind == WaitKind::kConnect) return "any thread of a process may accept a connection";
   if (IsFileWait(wait.kind)) return "any thread of a process may use its end of a pipe or socket";
   return wait.kind == WaitKind::kSignal ? "other signals may end this wait, too" : "";
+}
+
+// "no system call", "system calls: read, sched_yield".
+std::string CallsOfSpin(const ThreadFacts::Spin& spin) {
+  std::set<std::string> names;
+  for (const auto& call : spin.calls) names.insert(call.name);
+  if (names.empty()) return "no system call";
+  std::string text;
+  for (const std::string& name : names) text += (text.empty() ? "" : ", ") + name;
+  return fmt::format("system call{}: {}", names.size() == 1 ? "" : "s", text);
 }
 
 class ProcessJudge {
@@ -96,7 +107,20 @@ void ProcessJudge::AddEvidence(const FindingDraft& draft, ProcessFinding* findin
   const std::string apart =
       fmt::format("{:.0f} ms", Seconds(judged_.look.begin - judged_.looks.front().begin) * 1e3);
   const bool spins = draft.kind == FindingKind::kSpin;
-  if (judged_.looks.size() > 1 && !spins) {
+  const bool retries = std::any_of(draft.members.begin(), draft.members.end(),
+                                   [&](uint32_t i) { return node(i).retries; });
+  if (retries) {
+    TimeNs begin = judged_.look.begin;
+    TimeNs end = judged_.look.end;
+    for (const SystemSample& look : judged_.looks) {
+      begin = std::min(begin, look.begin);
+      end = std::max(end, look.end);
+    }
+    finding->evidence.push_back(
+        fmt::format("what has a time limit here is begun again each time: the same in {} looks "
+                    "over {:.1f} s",
+                    judged_.looks.size(), Seconds(end - begin)));
+  } else if (judged_.looks.size() > 1 && !spins) {
     finding->evidence.push_back(fmt::format(
         "{} the same in {} looks{}, and nobody in it ran meanwhile",
         draft.members.size() == 1 ? "this wait is" : "each of these waits is", judged_.looks.size(),
@@ -112,9 +136,10 @@ void ProcessJudge::AddEvidence(const FindingDraft& draft, ProcessFinding* findin
     if (!spins || !node(i).facts->spin) continue;
     const ThreadFacts::Spin& spin = *node(i).facts->spin;
     finding->evidence.push_back(fmt::format(
-        "{}: {} steps in {:#x}..{:#x}, in the same state again after each {}, nothing stored{}",
+        "{}: {} steps in {:#x}..{:#x}{}, in the same state again after each {}, {}, {}",
         ThreadLabel(*node(i).facts), FormatCount(spin.steps), spin.begin, spin.end,
-        FormatCount(spin.period), spin.calls_kernel ? ", yields only" : ", no system call"));
+        spin.of_anonymous_code ? ", which is code of no file" : "", FormatCount(spin.period),
+        spin.flickers.empty() ? "nothing stored" : "what it stores included", CallsOfSpin(spin)));
   }
 }
 

@@ -3,10 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <iterator>
 #include <set>
 #include <string_view>
 
+#include "base/status.h"
 #include "base/units.h"
 #include "base/utf8.h"
 #include "verdict/text.h"
@@ -215,11 +217,70 @@ bool IsRubysWaitForChild(const ThreadFacts& thread) {
                      [](const StackFrame& frame) { return frame.function == "rb_waitpid"; });
 }
 
-std::string SpinText(const ThreadFacts::Spin& spin) {
-  if (!spin.polled_variable.empty()) return "spins for " + Short(spin.polled_variable);
-  if (spin.polls.size() == 1) return fmt::format("spins for the word at {:#x}", spin.polls[0]);
-  return spin.polls.empty() ? "spins"
-                            : fmt::format("spins while {} words stay the same", spin.polls.size());
+// "a pipe written by itself" of "a pipe (fd 3) written by itself".
+std::string WithoutNumber(const WaitFile& file, int own, const SystemSample& look) {
+  WaitFile bare = file;
+  bare.fd = -1;
+  return FileText(bare, own, look);
+}
+
+std::string NumberedText(const WaitFile& file, int own, const SystemSample& look) {
+  return fmt::format("fd {} ({})", file.fd, WithoutNumber(file, own, look));
+}
+
+// What a call that asks about several files has found.
+std::string PollText(const ThreadFacts::Spin::Call& call, int own, const SystemSample& look) {
+  const std::vector<WaitFile>& files = call.wait.files;
+  const auto find = [&](int fd) {
+    return std::find_if(files.begin(), files.end(),
+                        [&](const WaitFile& file) { return file.fd == fd; });
+  };
+  if (!call.ready.empty()) {
+    const auto ready = find(call.ready[0]);
+    const std::string what = ready == files.end() ? fmt::format("fd {}", call.ready[0])
+                                                  : NumberedText(*ready, own, look);
+    return what +
+           (ready != files.end() && !ready->wants_read ? " is ready" : " is ready and is not read");
+  }
+  if (call.result > 0) return "something is ready all the time";
+  if (call.result < 0) return ErrorText(static_cast<int>(-call.result));
+  if (files.empty()) return "nothing is ready";
+  return files.size() == 1 ? NumberedText(files[0], own, look) + " is not ready"
+                           : fmt::format("none of {} files is ready", files.size());
+}
+
+std::string SpinCallText(const ThreadFacts::Spin::Call& call, int own, const SystemSample& look) {
+  const ThreadWait& wait = call.wait;
+  const std::string name = Printable(call.name);
+  if (wait.kind == WaitKind::kPoll) return name + ": " + PollText(call, own, look);
+  if (wait.kind == WaitKind::kChild)
+    return name + ": " +
+           (call.result < 0 || wait.children.empty()
+                ? "there is no such child"
+                : fmt::format("{} has not come", ChildText(wait, look)));
+  if (wait.files.empty()) return name;
+  const std::string of = name + " of " + NumberedText(wait.files[0], own, look);
+  const bool has_none = call.result == -EAGAIN || (call.name == "ioctl" && call.result == 0);
+  if (has_none)
+    return of + (wait.kind == WaitKind::kWrite ? ", which takes no more" : ", which has nothing");
+  if (call.result < 0) return fmt::format("{}: {}", of, ErrorText(static_cast<int>(-call.result)));
+  return of + (wait.kind == WaitKind::kRead ? ", which is at its end" : "");
+}
+
+std::string SpinText(const ThreadFacts::Spin& spin, int own, const SystemSample& look) {
+  const auto asks = std::find_if(spin.calls.begin(), spin.calls.end(), [](const auto& call) {
+    return call.wait.kind != WaitKind::kNone;
+  });
+  if (asks != spin.calls.end()) return "spins through " + SpinCallText(*asks, own, look);
+  const std::string through =
+      spin.calls.empty() ? "" : " through " + Printable(spin.calls.front().name);
+  if (!spin.polled_variable.empty())
+    return fmt::format("spins{} for {}", through, Short(spin.polled_variable));
+  if (spin.polls.size() == 1)
+    return fmt::format("spins{} for the word at {:#x}", through, spin.polls[0]);
+  return spin.polls.empty() ? "spins" + through
+                            : fmt::format("spins{} while {}{} words stay the same", through,
+                                          spin.polls_cut ? "more than " : "", spin.polls.size());
 }
 
 // What the compiler put into the program from a header of the C or C++ library. Those of C++ that a
@@ -269,6 +330,23 @@ bool IsOfLibraries(const StackFrame& frame) {
     if (frame.function.starts_with(prefix)) return true;
   }
   return false;
+}
+
+std::string FormatNap(TimeNs time) {
+  return time < kSecond ? fmt::format("{:.3g} ms", Seconds(time) * 1e3) : FormatElapsed(time);
+}
+
+// "naps 5 ms in take_gil, again and again".
+std::string NapText(const ThreadFacts& thread, const SystemSample& look) {
+  const ThreadWait& wait = thread.wait;
+  if (wait.kind != WaitKind::kTime && wait.kind != WaitKind::kCondition)
+    return fmt::format("waits for {}, again and again", WaitedFor(thread, look));
+  const auto own = std::find_if(
+      thread.stack.begin(), thread.stack.end(),
+      [](const StackFrame& frame) { return !IsOfLibraries(frame) && !frame.function.empty(); });
+  return fmt::format("naps{}{}, again and again",
+                     wait.timeout ? " " + FormatNap(*wait.timeout) : "",
+                     own == thread.stack.end() ? "" : " in " + Short(own->function));
 }
 
 std::vector<std::string> CallersOf(const ThreadFacts& thread) {
@@ -470,7 +548,8 @@ std::string DoesWhat(const ThreadFacts& thread, const SystemSample& look) {
   const std::string lasted = time.empty() ? "" : " " + time;
   switch (thread.state) {
     case ThreadState::kRunning:
-      return thread.spin && thread.spin->period != 0 ? SpinText(*thread.spin) : "runs";
+      return thread.spin && thread.spin->period != 0 ? SpinText(*thread.spin, thread.pid, look)
+                                                     : "runs";
     case ThreadState::kStopped:
       return "is stopped";
     case ThreadState::kTraced:
@@ -485,6 +564,7 @@ std::string DoesWhat(const ThreadFacts& thread, const SystemSample& look) {
     default:
       break;
   }
+  if (thread.naps_again) return NapText(thread, look);
   const std::string what = WaitedFor(thread, look);
   if (what.empty()) return fmt::format("sleeps{}", lasted);
   return fmt::format("waits{} for {}", lasted, what);

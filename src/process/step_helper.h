@@ -22,10 +22,25 @@ struct SteppedLoop {
   uint64_t stack_pointer = 0;  // at its end
   TimeNs held = 0;             // for how long the thread was stopped
   LoopAccess access;           // of the period; without one, of all steps
+  struct Call {
+    StepCall call;
+    uint64_t times = 0;
+  };
+  std::vector<Call> calls;  // of the same; each once
+  // Words that held something else for a part of the period: who polls them sees that.
+  std::vector<uint64_t> flickers;
+  bool flickers_cut = false;  // there are more
 };
 
-// Holds thread `tid`, whose memory `read` reads, for about `time`, twice that at most. One thread.
-Result<SteppedLoop> StepInHelper(Clock& clock, int tid, TimeNs time, const ReadMemory& read);
+struct StepTimes {
+  TimeNs usual = 0;    // for every thread
+  TimeNs longest = 0;  // for one that may be in a long circle
+};
+
+// Holds thread `tid`, whose memory `read` reads, for about `times.usual`, or, where it may still
+// come back to where it was, `times.longest`. One thread.
+Result<SteppedLoop> StepInHelper(Clock& clock, int tid, const StepTimes& times,
+                                 const ReadMemory& read);
 
 }  // namespace hangscope
 

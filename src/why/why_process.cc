@@ -57,8 +57,8 @@ Status EndedMeanwhile(int pid) {
 }
 
 // The first only sees who sleeps in what, and stops nobody: whoever is stopped and goes on has run.
-Result<TwoLooks> SampleTwice(Clock& clock, ProcessInspector& inspector,
-                             const WhyProcessOptions& options, InspectOptions inspect = {}) {
+Result<TwoLooks> SamplePair(Clock& clock, ProcessInspector& inspector,
+                            const WhyProcessOptions& options, InspectOptions inspect) {
   TwoLooks two;
   inspect.stop = inspect.step_running = inspect.stacks = false;
   auto first = inspector.Inspect(options.pid, inspect);
@@ -73,14 +73,60 @@ Result<TwoLooks> SampleTwice(Clock& clock, ProcessInspector& inspector,
   if (!second.ok() || !IsOf(options.pid, *second) || (HasEnded(*second) && !HasEnded(*first)))
     return EndedMeanwhile(options.pid);
   two.looks.push_back(std::move(*first));
-  const TimeNs wall = clock.Wall();
   two.looks.push_back(std::move(*second));
-  if (!options.others.empty()) {
-    auto joined = JoinLooks(std::move(two.looks), wall, options.others);
-    if (!joined.ok()) return joined.status();
-    two.looks = std::move(*joined);
+  return two;
+}
+
+bool Suspects(const std::vector<SystemSample>& looks) {
+  return std::any_of(looks.begin(), looks.end(), [](const SystemSample& look) {
+    return std::any_of(look.processes.begin(), look.processes.end(), [](const auto& process) {
+      return std::any_of(process.threads.begin(), process.threads.end(), MayRetry);
+    });
+  });
+}
+
+// Whether locks are waited for with time limits again and again, or got in between: more looks for
+// the rest of a second. The newest look stays the one that tells most.
+void ObserveRetries(Clock& clock, ProcessInspector& inspector, const WhyProcessOptions& options,
+                    InspectOptions inspect, std::vector<SystemSample>* looks) {
+  constexpr TimeNs kLongest = kSecond;
+  constexpr TimeNs kApart = 80 * kMillisecond;
+  inspect.stop = inspect.step_running = inspect.remote_ends = false;
+  inspect.stacks = true;  // they tell what a word is
+  const TimeNs until = clock.Monotonic() + kLongest;
+  SystemSample newest = std::move(looks->back());
+  looks->clear();
+  while (clock.Monotonic() < until) {
+    clock.Sleep(kApart);
+    auto look = inspector.Inspect(options.pid, inspect);
+    if (!look.ok() || !IsOf(options.pid, *look)) break;
+    looks->push_back(std::move(*look));
+    if (!Suspects({looks->back()})) break;
   }
-  two.judgement = JudgeProcess(two.looks);
+  looks->push_back(std::move(newest));
+}
+
+Result<TwoLooks> SampleTwice(Clock& clock, ProcessInspector& inspector,
+                             const WhyProcessOptions& options, InspectOptions inspect = {}) {
+  auto two = SamplePair(clock, inspector, options, inspect);
+  if (!two.ok()) return two.status();
+  // What a thread that spins asks for is known only once it was stepped. Who could give it must
+  // have stood still, too.
+  if (const SystemSample& look = two->looks.back(); !look.leads.empty()) {
+    inspect.with = look.leads;
+    inspect.long_step_time = std::max<TimeNs>(0, inspect.long_step_time - look.longest_stop);
+    auto again = SamplePair(clock, inspector, options, inspect);
+    if (again.ok()) *two = std::move(*again);
+  }
+  NoteNaps(two->looks.front(), &two->looks.back());
+  if (Suspects(two->looks)) ObserveRetries(clock, inspector, options, inspect, &two->looks);
+  const TimeNs wall = clock.Wall();
+  if (!options.others.empty()) {
+    auto joined = JoinLooks(std::move(two->looks), wall, options.others);
+    if (!joined.ok()) return joined.status();
+    two->looks = std::move(*joined);
+  }
+  two->judgement = JudgeProcess(two->looks);
   return two;
 }
 

@@ -1,20 +1,30 @@
 // Runs in one of several ways, for ever; or until its standard input ends, which a thread of its
 // own looks out for. A second argument says what it does with signals: "blocks" all, though it has
 // a handler for SIGTRAP, or only "handles" or "ignores" SIGTRAP.
+#include <fcntl.h>
+#include <linux/futex.h>
+#include <poll.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
+#include <sys/epoll.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <atomic>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <ctime>
 
 volatile int flag = 0;
 std::atomic<int> spin_lock{1};
 volatile unsigned long sum = 0;
 volatile double approximation = 1;
+volatile int flickering = 0;
+volatile int futex_word = 1;
 
 namespace {
 
@@ -46,6 +56,86 @@ void ComputeFloat() {
   while (x > 0) x *= factor;
 }
 
+// A pipe that nobody writes, and another one with a byte that nobody reads.
+int empty_pipe[2];
+int full_pipe[2];
+void MakePipes() {
+  if (pipe2(empty_pipe, O_NONBLOCK) != 0 || pipe2(full_pipe, O_NONBLOCK) != 0 ||
+      write(full_pipe[1], "x", 1) != 1)
+    abort();
+}
+int EpollOf(int fd) {
+  const int epoll = epoll_create1(0);
+  epoll_event event = {};
+  event.events = EPOLLIN;
+  event.data.fd = fd;
+  if (epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &event) != 0) abort();
+  return epoll;
+}
+void ReadNothing() {
+  char byte;
+  while (read(empty_pipe[0], &byte, 1) < 0) {
+  }
+}
+void PollNothing() {
+  pollfd file = {empty_pipe[0], POLLIN, 0};
+  while (poll(&file, 1, 0) == 0) {
+  }
+}
+void LeaveReady() {
+  const int epoll = EpollOf(full_pipe[0]);
+  epoll_event events[4];
+  while (epoll_wait(epoll, events, 4, -1) == 1) {
+  }
+}
+void AskForChild() {
+  const pid_t child = fork();
+  if (child == 0) {
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    for (;;) pause();
+  }
+  while (waitpid(child, nullptr, WNOHANG) == 0) {
+  }
+}
+void WaitForAnotherWord() {
+  while (futex_word != 0) syscall(SYS_futex, &futex_word, FUTEX_WAIT_PRIVATE, 0, nullptr);
+}
+// What it does changes the world, though its own state is the same each time.
+void PassAByte() {
+  char byte = 'x';
+  while (write(empty_pipe[1], &byte, 1) == 1 && read(empty_pipe[0], &byte, 1) == 1) {
+  }
+}
+// Ends where a call does not end by itself.
+void Nap() {
+  const int epoll = EpollOf(empty_pipe[0]);
+  epoll_event event;
+  while (epoll_wait(epoll, &event, 1, 5) == 0) {
+    for (int i = 0; i < 200000; ++i) sum = sum + 1;
+  }
+  _exit(3);
+}
+void FindInCircle() {
+  struct Node {
+    Node* next;
+    int key;
+  };
+  constexpr int kNodes = 1500;
+  static Node nodes[kNodes];
+  for (int i = 0; i < kNodes; ++i) nodes[i] = {&nodes[(i + 7) % kNodes], 1};
+  for (const Node* node = nodes; node->key != 0;) node = node->next;
+}
+void AskForTime() {
+  while (time(nullptr) != 0) {
+  }
+}
+void Flicker() {
+  while (flag == 0) {
+    flickering = 1;
+    flickering = 0;
+  }
+}
+
 void* Nothing(void*) { return nullptr; }
 void StartThreads() {
   for (;;) {
@@ -75,13 +165,20 @@ struct Way {
   const char* name;
   void (*run)();
 };
-const Way kWays[] = {{"flag", SpinOnFlag},      {"yield", YieldOnFlag},    {"lock", SpinOnLock},
-                     {"compute", Compute},      {"count", Count},          {"float", ComputeFloat},
-                     {"threads", StartThreads}, {"nothing", SpinOnNothing}};
+const Way kWays[] = {{"flag", SpinOnFlag},      {"yield", YieldOnFlag},
+                     {"lock", SpinOnLock},      {"compute", Compute},
+                     {"count", Count},          {"float", ComputeFloat},
+                     {"threads", StartThreads}, {"nothing", SpinOnNothing},
+                     {"read", ReadNothing},     {"poll", PollNothing},
+                     {"ready", LeaveReady},     {"child", AskForChild},
+                     {"pass", PassAByte},       {"nap", Nap},
+                     {"list", FindInCircle},    {"time", AskForTime},
+                     {"flicker", Flicker},      {"futex", WaitForAnotherWord}};
 
 }  // namespace
 
 int main(int count, char** arguments) {
+  MakePipes();
   pthread_t thread;
   pthread_create(&thread, nullptr, EndWithInput, nullptr);
   for (const Way& way : kWays) {

@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 
+#include <cerrno>
+
 #include "unit/process/process_story.h"
 
 namespace hangscope {
@@ -71,11 +73,11 @@ TEST(ProcessSpins, ASpinIsLessSureWhereTheWordOrTheHandlersAreUnknown) {
   }
   World ruby;
   ruby.Process(10).caught_signals = bit(SIGALRM) | bit(SIGHUP) | bit(SIGUSR1) | bit(SIGUSR2);
-  ruby.Spins(10, 10);
+  ruby.Spins(10, 10).spin->polled_variable.clear();
   EXPECT_EQ(Only(ruby.Judge()).confidence, Confidence::kLikely);
   World node;
   node.Process(10, "node").caught_signals = bit(SIGUSR1);
-  node.Spins(10, 10);
+  node.Spins(10, 10).spin->polled_variable.clear();
   EXPECT_EQ(Only(node.Judge()).confidence, Confidence::kLikely);
   World shared;
   shared.Spins(10, 10).spin->polls_shared = true;
@@ -86,10 +88,6 @@ TEST(ProcessSpins, ASpinIsLessSureWhereTheWordOrTheHandlersAreUnknown) {
   spinning.spin->polled_variable.clear();
   EXPECT_THAT(Only(several.Judge()).summary,
               HasSubstr("its only thread spins while 3 words stay the same"));
-  World handler;
-  handler.Process(10).caught_signals = kTerm;
-  handler.Spins(10, 10);
-  EXPECT_EQ(Only(handler.Judge()).confidence, Confidence::kLikely);
 }
 
 TEST(ProcessSpins, WhatComputesOrReadsTheClockOrAsksTheKernelDoesNotSpin) {
@@ -106,8 +104,148 @@ TEST(ProcessSpins, WhatComputesOrReadsTheClockOrAsksTheKernelDoesNotSpin) {
   }
   World yields;
   ThreadFacts& thread = yields.Spins(10, 10);
-  thread.spin->calls_kernel = true, thread.system_call_name = "sched_yield";
+  thread.spin->calls.push_back({"sched_yield", 0, {}, {}});
   EXPECT_EQ(Only(yields.Judge()).kind, Kind::kSpin);
+}
+
+// A call that asks about a pipe whose other ends `writers` have.
+ThreadFacts::Spin::Call Asks(const char* name, int64_t result, std::vector<int> writers) {
+  ThreadFacts::Spin::Call call;
+  call.name = name, call.result = result, call.wait.kind = WaitKind::kPoll;
+  if (call.name == "read") call.wait.kind = WaitKind::kRead;
+  WaitFile file;
+  file.fd = 4, file.kind = FileKind::kPipe, file.name = "pipe:[1]";
+  for (const int writer : writers) file.others.emplace_back(writer, 5);
+  call.wait.files.push_back(file);
+  return call;
+}
+
+ThreadFacts& SpinsThrough(World* world, int pid, ThreadFacts::Spin::Call call) {
+  ThreadFacts& thread = world->Spins(pid, pid);
+  thread.spin->polls.clear(), thread.spin->polled_variable.clear();
+  thread.spin->calls.push_back(std::move(call));
+  return thread;
+}
+
+TEST(ProcessSpins, WhoAsksAPipeOfItsOwnSpins) {
+  World world;
+  SpinsThrough(&world, 10, Asks("read", -EAGAIN, {10}));
+  EXPECT_EQ(Only(world.Judge()).summary,
+            "spin, its only thread spins through read of fd 4 (a pipe written by itself), which "
+            "has nothing, and nobody is left to end that");
+  EXPECT_EQ(Only(world.Judge()).confidence, Confidence::kLikely);
+  World ready;
+  ThreadFacts::Spin::Call call = Asks("epoll_wait", 1, {10});
+  call.ready = {4};
+  SpinsThrough(&ready, 10, call);
+  EXPECT_THAT(Only(ready.Judge()).summary,
+              HasSubstr("spins through epoll_wait: fd 4 (a pipe written by itself) is ready and is "
+                        "not read"));
+}
+
+TEST(ProcessSpins, WhoAsksForWhatAnotherProcessMayGiveSpinsOnlyWhileThatStandsStill) {
+  World world;
+  SpinsThrough(&world, 10, Asks("poll", 0, {20}));
+  world.Reads(20, 20, {10});
+  EXPECT_EQ(Only(world.Judge()).kind, Kind::kSpin);
+  EXPECT_EQ(Only(world.Judge()).confidence, Confidence::kLikely);
+  EXPECT_THAT(Only(world.Judge()).summary,
+              HasSubstr("poll: fd 4 (a pipe written by 20 program) is not ready"));
+  World moves;
+  SpinsThrough(&moves, 10, Asks("poll", 0, {20}));
+  moves.Thread(20, 20, WaitKind::kTime);
+  EXPECT_FALSE(moves.Judge().IsBad());
+  World unknown;
+  SpinsThrough(&unknown, 10, Asks("poll", 0, {20}));
+  EXPECT_FALSE(unknown.Judge().IsBad()) << "it was not looked at";
+}
+
+TEST(ProcessSpins, WhoAsksTheOutsidePollsByDesign) {
+  for (const FileKind kind : {FileKind::kTerminal, FileKind::kFile, FileKind::kDevice}) {
+    World world;
+    ThreadFacts& thread = SpinsThrough(&world, 10, Asks("poll", 0, {}));
+    thread.spin->calls[0].wait.files[0].kind = kind;
+    EXPECT_TRUE(IsSilent(world.Judge()));
+  }
+  World network;
+  ThreadFacts& thread = SpinsThrough(&network, 10, Asks("recvfrom", -EAGAIN, {}));
+  thread.spin->calls[0].wait.files[0].outside = true;
+  EXPECT_TRUE(IsSilent(network.Judge()));
+}
+
+TEST(ProcessSpins, WhoAsksForAChildWaitsForItAndWhoAsksAnythingElseIsPossibleOnly) {
+  const auto of_child = [] {
+    ThreadFacts::Spin::Call call;
+    call.name = "wait4", call.wait.kind = WaitKind::kChild, call.wait.children = {20};
+    return call;
+  };
+  World world;
+  SpinsThrough(&world, 10, of_child());
+  world.Reads(20, 20, {10});
+  EXPECT_TRUE(Only(world.Judge()).IsBad());
+  EXPECT_THAT(Only(world.Judge()).summary,
+              HasSubstr("spins through wait4: the end of child 20 program has not come"));
+  World works;
+  SpinsThrough(&works, 10, of_child());
+  works.Thread(20, 20, WaitKind::kNone).state = ThreadState::kRunning;
+  EXPECT_FALSE(works.Judge().IsBad());
+  World other;
+  ThreadFacts::Spin::Call semaphore;
+  semaphore.name = "semop", semaphore.result = -EAGAIN, semaphore.wait.kind = WaitKind::kOther;
+  SpinsThrough(&other, 10, semaphore);
+  EXPECT_EQ(Only(other.Judge()).confidence, Confidence::kPossible);
+}
+
+TEST(ProcessSpins, ThreadsThatSpinForEachOtherAreToldTogether) {
+  World world;
+  world.Spins(10, 10).spin->polled_variable = "tx_lock";
+  world.Spins(10, 11).spin->polled_variable = "rx_lock";
+  EXPECT_EQ(
+      Only(world.Judge()).summary,
+      "spin, 2 of 2 threads spin for rx_lock and for tx_lock, and nobody is left to end that");
+  EXPECT_EQ(Only(world.Judge()).confidence, Confidence::kCertain);
+}
+
+// A lock that is taken and given back for a moment may be met free.
+TEST(ProcessSpins, WhoPollsWhatAnotherSpinnerChangesMayGetOut) {
+  World world;
+  world.Spins(10, 10).spin->polls = {0x4014};
+  world.Spins(10, 11).spin->flickers = {0x4010};
+  for (const ProcessFinding& finding : world.Judge().findings)
+    EXPECT_EQ(finding.confidence, Confidence::kPossible) << finding.summary;
+  World apart;
+  apart.Spins(10, 10).spin->polls = {0x4018};
+  apart.Spins(10, 11).spin->flickers = {0x4010};
+  EXPECT_TRUE(apart.Judge().IsBad());
+}
+
+TEST(ProcessSpins, ProcessesThatSpinOnSharedWordsHangTogetherOnlyWhereAllWhoHaveItAreKnown) {
+  const auto shared = [](World* world, int pid, int other, bool known) {
+    ThreadFacts::Spin& spin = *world->Spins(pid, pid).spin;
+    spin.polls_shared = true, spin.sharers = {other}, spin.sharers_known = known;
+  };
+  World world;
+  shared(&world, 10, 20, true), shared(&world, 20, 10, true);
+  EXPECT_EQ(Only(world.Judge()).confidence, Confidence::kLikely);
+  EXPECT_THAT(Only(world.Judge()).threads, ElementsAre(10, 20));
+  World hidden;
+  shared(&hidden, 10, 20, false), shared(&hidden, 20, 10, false);
+  EXPECT_FALSE(hidden.Judge().IsBad());
+  World moves;
+  shared(&moves, 10, 20, true);
+  moves.Thread(20, 20, WaitKind::kTime);
+  EXPECT_FALSE(moves.Judge().IsBad());
+}
+
+TEST(ProcessSpins, WhoPollsAVariableThatAHandlerMaySetIsPossibleOnly) {
+  World world;
+  world.Process(10).caught_signals = kTerm;
+  world.Spins(10, 10);
+  EXPECT_EQ(Only(world.Judge()).confidence, Confidence::kPossible);
+  World managed;
+  managed.Process(10).caught_signals = kTerm;
+  managed.Spins(10, 10).spin->polled_variable.clear();
+  EXPECT_EQ(Only(managed.Judge()).confidence, Confidence::kLikely);
 }
 
 TEST(ProcessSpins, WhoSpinsForAThreadThatWaitsForItIsWhy) {
@@ -119,6 +257,85 @@ TEST(ProcessSpins, WhoSpinsForAThreadThatWaitsForItIsWhy) {
   EXPECT_EQ(finding.kind, Kind::kSpin);
   EXPECT_THAT(finding.threads, ElementsAre(10));
   EXPECT_THAT(finding.victims, ElementsAre(11, 12));
+}
+
+// Two who wait for each other's mutex with time limits, as `looks` saw them: `otherwise` changes
+// one of these.
+ProcessJudgement JudgeRetries(size_t looks,
+                              const std::function<void(size_t, SystemSample*)>& otherwise) {
+  World world;
+  world.Locks(10, 10, "lock_b", 11).wait.has_timeout = true;
+  world.Locks(10, 11, "lock_a", 10).wait.has_timeout = true;
+  std::vector<SystemSample> all;
+  for (size_t i = 0; i < looks; ++i) {
+    SystemSample look = world.look();
+    look.begin += static_cast<TimeNs>(i) * 100 * kMillisecond;
+    look.end += static_cast<TimeNs>(i) * 100 * kMillisecond;
+    for (ThreadFacts& thread : look.processes[0].threads) thread.voluntary_switches += 5 * i;
+    if (otherwise) otherwise(i, &look);
+    all.push_back(std::move(look));
+  }
+  return JudgeProcess(all);
+}
+
+TEST(ProcessRetries, WhoWaitForEachOtherWithTimeLimitsAgainAndAgainAreDeadlocked) {
+  const ProcessFinding finding = Only(JudgeRetries(11, nullptr));
+  EXPECT_EQ(finding.kind, Kind::kDeadlock);
+  EXPECT_EQ(finding.confidence, Confidence::kLikely);
+  EXPECT_EQ(finding.summary, "deadlock, 2 of 2 threads wait for each other, each time anew");
+  EXPECT_THAT(finding.evidence, ElementsAre("what has a time limit here is begun again each time: "
+                                            "the same in 11 looks over 1.0 s"));
+}
+
+TEST(ProcessRetries, WhoGetsThroughOrWorksOrWaitsOnceOnlyIsNone) {
+  EXPECT_TRUE(IsSilent(JudgeRetries(2, nullptr))) << "too few looks";
+  const auto second = [](SystemSample* look) -> ThreadFacts& {
+    return look->processes[0].threads[1];
+  };
+  const std::function<void(size_t, SystemSample*)> cases[] = {
+      [&](size_t i, auto* look) {
+        if (i == 4) second(look).wait = {}, second(look).wait.kind = WaitKind::kTime;
+      },
+      [&](size_t i, auto* look) {
+        if (i == 4) second(look).wait.owner = 12;
+      },
+      [&](size_t i, auto* look) {
+        if (i == 4) second(look).wait.address = 0x2000;
+      },
+      [&](size_t i, auto* look) { second(look).cpu_time = 50 * kMillisecond * (i + 1); },
+      [&](size_t, auto* look) { second(look).voluntary_switches = 7; },
+      [&](size_t, auto* look) { second(look).state = ThreadState::kRunning; },
+  };
+  for (const auto& change : cases) EXPECT_TRUE(IsSilent(JudgeRetries(11, change)));
+}
+
+// One that is blocked for good and one that tries again: py-gil's half.
+TEST(ProcessRetries, OneMayWaitWithoutALimit) {
+  const auto judgement = JudgeRetries(11, [](size_t, SystemSample* look) {
+    ThreadFacts& thread = look->processes[0].threads[0];
+    thread.wait.has_timeout = false, thread.voluntary_switches = 7;
+  });
+  EXPECT_EQ(Only(judgement).kind, Kind::kDeadlock);
+  EXPECT_EQ(Only(judgement).confidence, Confidence::kLikely);
+}
+
+TEST(ProcessRetries, WhoNapsAtOnePlaceIsSaidToDoSoAgainAndAgain) {
+  World world;
+  ThreadFacts& thread = world.Thread(10, 10, WaitKind::kTime);
+  thread.wait.has_timeout = true, thread.wait.timeout = 5 * kMillisecond;
+  thread.stack_pointer = 0x7000;
+  thread.stack = {{1, "clock_nanosleep", "", "libc.so.6"}, {2, "poll_again", "", "program"}};
+  SystemSample now = world.look();
+  SystemSample before = now;
+  NoteNaps(before, &now);
+  EXPECT_FALSE(now.processes[0].threads[0].naps_again) << "it has not woken";
+  before.processes[0].threads[0].voluntary_switches -= 3;
+  NoteNaps(before, &now);
+  EXPECT_EQ(DoesWhat(now.processes[0].threads[0], now), "naps 5 ms in poll_again, again and again");
+  SystemSample elsewhere = world.look();
+  before.processes[0].threads[0].stack_pointer = 0x7100;
+  NoteNaps(before, &elsewhere);
+  EXPECT_FALSE(elsewhere.processes[0].threads[0].naps_again);
 }
 
 }  // namespace

@@ -1,0 +1,277 @@
+// ProcessLook's threads that run: whether they go in circles, or nap and look again.
+#include <fmt/format.h>
+#include <poll.h>
+#include <sys/epoll.h>
+#include <sys/syscall.h>
+
+#include <algorithm>
+#include <cstring>
+#include <iterator>
+
+#include "base/build_features.h"
+#include "process/process_look.h"
+#include "process/signal_sets.h"
+#include "process/step_helper.h"
+
+namespace hangscope {
+namespace {
+
+constexpr size_t kMostPolls = 1024;
+constexpr size_t kMostNamed = 64;  // of them
+
+// Descriptors that a call which waits for several has found ready. Its memory is as it left it.
+std::vector<int> ReadyOf(const StepCall& call, const ReadMemory& read) {
+  std::vector<int> ready;
+  constexpr size_t kMost = 64;
+  const auto& a = call.arguments;
+  bool is_poll = call.number == SYS_ppoll;
+#if defined(__x86_64__)
+  is_poll = is_poll || call.number == SYS_poll;
+#endif
+  if (!is_poll || call.result <= 0) return ready;
+  std::vector<pollfd> files(std::min<uint64_t>(a[1], kMost));
+  if (!read(a[0], files.data(), files.size() * sizeof(pollfd))) return ready;
+  for (const pollfd& file : files) {
+    if (file.fd >= 0 && file.revents != 0) ready.push_back(file.fd);
+  }
+  return ready;
+}
+
+bool IsEpoll(int number) {
+#if defined(__x86_64__)
+  if (number == SYS_epoll_wait) return true;
+#endif
+  return number == SYS_epoll_pwait || number == SYS_epoll_pwait2;
+}
+
+// What it tells can change only by what the process itself does.
+bool AsksForItself(int number) {
+  switch (number) {
+    case SYS_sched_yield:
+    case SYS_nanosleep:
+    case SYS_clock_nanosleep:
+    case SYS_getpid:
+    case SYS_gettid:
+    case SYS_getuid:
+    case SYS_geteuid:
+    case SYS_getgid:
+    case SYS_getegid:
+    case SYS_fcntl:
+    case SYS_futex:  // its word is among those that are polled
+      return true;
+    default:
+      return false;
+  }
+}
+
+std::string BaseOf(const std::string& variable) { return variable.substr(0, variable.find('+')); }
+
+}  // namespace
+
+// What runs may go in circles. It does where it is in the same state again, memory included: then
+// nothing but what others do to the memory and to the files that it reads, or a signal, ends that.
+void ProcessLook::StepThread(const TaskStatus& status, bool was_in_call, ThreadFacts* thread) {
+  if (!context_.options.step_running || context_.stepped >= context_.options.most_stepped) return;
+  if (const char* const why_not = WhyNotToStep(status); why_not != nullptr) {
+    Warn(fmt::format("whether thread {} ({}) goes in circles was not seen: {}", thread->tid,
+                     thread->name, why_not));
+    return;
+  }
+  ++context_.stepped;
+  const StepTimes times = {context_.options.step_time,
+                           context_.options.long_step_time - context_.stepped_long};
+  const auto stepped = StepInHelper(context_.clock, thread->tid, times, read_memory_);
+  if (!stepped.ok()) {
+    if (!was_in_call) Warn(stepped.status().message());  // else it may have fallen asleep
+    return;
+  }
+  const SteppedLoop& loop = stepped.value();
+  context_.longest_stop = std::max(context_.longest_stop, loop.held);
+  if (loop.held > 2 * times.usual) context_.stepped_long += loop.held;
+  ThreadFacts::Spin spin;
+  spin.steps = loop.steps;
+  spin.period = loop.period;
+  spin.begin = loop.access.begin;
+  spin.end = loop.access.end;
+  spin.calls_kernel = loop.access.calls_kernel;
+  spin.reads_clock = loop.access.reads_clock;
+  spin.writes_memory = loop.changes_memory;
+  const MemoryMapping* const code = FindMapping(mappings_, loop.access.begin);
+  spin.of_anonymous_code = code != nullptr && code->path.empty();
+  if (loop.access.understood) CollectPolls(loop.access, loop.stack_pointer, &spin);
+  if (loop.period > 0) {
+    CollectFlickers(loop, &spin);
+    for (const SteppedLoop::Call& each : loop.calls) CollectCall(each.call, &spin);
+    ThreadWait handler;
+    handler.kind = WaitKind::kRead;
+    AddChildrenThatEnd(&handler);
+    spin.others.insert(spin.others.end(), handler.children.begin(), handler.children.end());
+  }
+  if (!HANGSCOPE_HAS_CAPSTONE && spin.period > 0) {
+    Warn(fmt::format(
+        "what thread {} ({}) polls is not known: this hangscope was built without capstone",
+        thread->tid, thread->name));
+  }
+  thread->spin = std::move(spin);
+}
+
+// Of a private mapping, what the process has not written is what others write to its file. Nobody
+// writes to that of a program that runs.
+bool ProcessLook::IsOfDataFile(const MemoryMapping& mapping) const {
+  return mapping.path.starts_with('/') &&
+         std::none_of(mappings_.begin(), mappings_.end(), [&](const MemoryMapping& other) {
+           return other.executable && other.path == mapping.path;
+         });
+}
+
+// What it reads outside of its own stack: others may change that.
+void ProcessLook::CollectPolls(const LoopAccess& access, uint64_t stack_pointer,
+                               ThreadFacts::Spin* spin) {
+  const MemoryMapping* const stack = FindMapping(mappings_, stack_pointer);
+  std::set<const MemoryMapping*> shared;
+  for (const LoopAccess::Range& range : access.reads) {
+    const MemoryMapping* const mapping = FindMapping(mappings_, range.address);
+    // The kernel writes the time there.
+    if (mapping != nullptr && mapping->path.starts_with("[vvar")) spin->reads_clock = true;
+    const bool is_constant = mapping != nullptr && !mapping->writable && !mapping->shared;
+    if (is_constant || (stack != nullptr && mapping == stack)) continue;
+    if (spin->polls.size() < kMostPolls)
+      spin->polls.push_back(range.address);
+    else
+      spin->polls_cut = true;
+    if (mapping != nullptr && (mapping->shared || IsOfDataFile(*mapping))) shared.insert(mapping);
+  }
+  NamePolls(spin);
+  spin->polls_shared = !shared.empty();
+  std::set<int> sharers;
+  spin->sharers_known = true;
+  for (const MemoryMapping* mapping : shared) {
+    bool all_seen = false;
+    for (const int pid :
+         context_.files.ProcessesThatMap(mapping->device, mapping->inode, &all_seen))
+      sharers.insert(pid);
+    spin->sharers_known = spin->sharers_known && all_seen;
+  }
+  sharers.erase(pid_);
+  leads_to_.insert(sharers.begin(), sharers.end());
+  spin->sharers.assign(sharers.begin(), sharers.end());
+}
+
+// One that is all of a variable rather than a part of one; a part where there is nothing else.
+void ProcessLook::NamePolls(ThreadFacts::Spin* spin) {
+  constexpr size_t kFew = 4;
+  std::string part;
+  bool is_of_one = true;
+  if (python_) return;  // its names are the interpreter's
+  for (size_t i = 0; i < std::min(spin->polls.size(), kMostNamed); ++i) {
+    const std::string name = VariableName(spin->polls[i]);
+    if (!name.empty() && name.find('+') == std::string::npos) {
+      spin->polled_variable = name;
+      return;
+    }
+    if (part.empty()) part = name;
+    is_of_one = is_of_one && !name.empty() && BaseOf(name) == BaseOf(part);
+  }
+  if (spin->polls.size() <= kFew)
+    spin->polled_variable = part;
+  else if (is_of_one)
+    spin->polled_variable = BaseOf(part);
+}
+
+void ProcessLook::CollectFlickers(const SteppedLoop& loop, ThreadFacts::Spin* spin) {
+  const MemoryMapping* const stack = FindMapping(mappings_, loop.stack_pointer);
+  std::copy_if(
+      loop.flickers.begin(), loop.flickers.end(), std::back_inserter(spin->flickers),
+      [&](uint64_t word) { return stack == nullptr || FindMapping(mappings_, word) != stack; });
+  spin->flickers_cut = loop.flickers_cut;
+}
+
+// As of a thread that sleeps in it.
+void ProcessLook::CollectCall(const StepCall& call, ThreadFacts::Spin* spin) {
+  ThreadFacts::Spin::Call told;
+  told.name = SystemCallName(call.number);
+  told.result = call.result;
+  const TaskSystemCall asked = {false, call.number, call.arguments, 0, 0};
+  CallMeaning meaning = ExplainSystemCall(asked, read_memory_);
+  if (call.number == SYS_ioctl) {  // how much there is to be read
+    meaning.kind = WaitKind::kRead;
+    meaning.files = {{static_cast<int>(call.arguments[0]), true}};
+  }
+  told.wait.kind = AsksForItself(call.number) ? WaitKind::kNone : meaning.kind;
+  told.wait.has_timeout = true;
+  switch (told.wait.kind) {
+    case WaitKind::kChild:
+      ExplainChildWait(meaning, &told.wait);
+      break;
+    case WaitKind::kRead:
+    case WaitKind::kWrite:
+    case WaitKind::kPoll:
+    case WaitKind::kAccept:
+      ExplainFiles(meaning, &told.wait);
+      break;
+    default:
+      break;
+  }
+  told.ready = IsEpoll(call.number) && call.result > 0 ? ReadyOfEpoll(call, meaning.epoll)
+                                                       : ReadyOf(call, read_memory_);
+  for (const int fd : told.ready) {
+    const WaitFile readers = context_.files.Describe(living_, fd, false);
+    if (readers.kind != FileKind::kPipe) continue;
+    for (const auto& [pid, its_fd] : readers.others) {
+      if (pid == pid_) continue;
+      spin->others.push_back(pid);
+      leads_to_.insert(pid);
+    }
+  }
+  const auto known = std::find_if(spin->calls.begin(), spin->calls.end(), [&](const auto& each) {
+    const auto fd = [](const auto& of) { return of.wait.files.empty() ? -1 : of.wait.files[0].fd; };
+    return each.name == told.name && each.result == told.result && fd(each) == fd(told) &&
+           each.ready == told.ready;
+  });
+  if (known == spin->calls.end()) spin->calls.push_back(std::move(told));
+}
+
+// The kernel tells what the program has stored beside each file, which is most often its number.
+std::vector<int> ProcessLook::ReadyOfEpoll(const StepCall& call, int epoll) const {
+  std::vector<int> ready;
+  constexpr int64_t kMost = 64;
+  std::vector<epoll_event> events(static_cast<size_t>(std::min(call.result, kMost)));
+  if (!read_memory_(call.arguments[1], events.data(), events.size() * sizeof(epoll_event)))
+    return ready;
+  for (const epoll_event& event : events) {
+    const int fd = context_.files.EpollFileOf(living_, epoll, event.data.u64);
+    if (fd >= 0) ready.push_back(fd);
+  }
+  return ready;
+}
+
+// Who woke from a wait for a set time and is in the same one again naps: it is seen to have moved
+// by its switches, and where it naps stays true. Between two naps it runs for a moment.
+bool ProcessLook::NapsAgain(const Work& work, ThreadFacts* thread) {
+  constexpr int kTries = 4;
+  constexpr uint64_t kOneObject = 64;  // the parts of a condition variable
+  if (!thread->wait.has_timeout) return false;
+  const TaskSystemCall& before = *work.raw.call;
+  for (int tries = 0; tries < kTries; ++tries) {
+    if (tries > 0) context_.clock.Sleep(kMillisecond / 2);
+    const auto now = ReadThread(context_.proc, pid_, work.raw.tid);
+    if (!now) return false;
+    if (!now->IsBlocked()) continue;
+    const uint64_t apart = std::max(now->call->arguments[0], before.arguments[0]) -
+                           std::min(now->call->arguments[0], before.arguments[0]);
+    if (now->call->number != before.number || now->call->pc != before.pc ||
+        now->call->stack_pointer != before.stack_pointer ||
+        apart > (before.number == SYS_futex ? kOneObject : 0) ||
+        !ExplainSystemCall(*now->call, read_memory_).has_timeout)
+      return false;
+    thread->naps_again = true;
+    thread->voluntary_switches = now->status.voluntary_switches;
+    thread->involuntary_switches = now->status.involuntary_switches;
+    thread->cpu_time = now->run_time.ran;
+    thread->since.reset();
+    return true;
+  }
+  return false;
+}
+
+}  // namespace hangscope
