@@ -148,7 +148,7 @@ class Answer:
 
     def wrong_for(self, case):
         if not case.is_hang:
-            return [f"false alarm: {self.brief}"] if self.status != 0 or re.search("^HANG", self.text, re.MULTILINE) else []
+            return [f"false alarm: {self.brief}"] if self.status == 1 or re.search("^HANG", self.text, re.MULTILINE) else []
         wrong = []
         if not re.match(case.options.get("line") or f"HANG: (?:partial: )?(?:{case.kind})", self.line):
             wrong.append("kind")
@@ -226,7 +226,7 @@ class Performance:
 
     def __init__(self, case, place):
         self.case, self.place, self.result = case, place, Result(case)
-        self.mark = f"HANGSCOPE_ZOO_CASE={os.getpid()}-{next(self.numbers)}"
+        self.mark = f"HANGSCOPE_ZOO_CASE={os.getpid()}-{next(self.numbers)}."
         self.random = random.Random(f"{SEED}/{case.path}")
         self.process = None
         self.cleanup = contextlib.ExitStack()
@@ -370,6 +370,8 @@ class Performance:
             self.result.wrong += answer.wrong_for(self.case)
             if answer.text.startswith("perhaps") or "(possible)" in answer.verdict:
                 self.result.note = f"possible: {answer.brief}"
+            elif answer.status != 0:
+                self.result.note = f"status {answer.status}: {answer.brief}"
         self.stay_alive()
 
     def stay_alive(self):
@@ -466,7 +468,7 @@ class Zoo(Case):
             of = "hang   " if result.case.is_hang else "control"
             lines.append(f"{of}  {result.case.path:<50}  {result.state}")
         performed = [result for result in results if not result.skipped]
-        better = [result.case.path for result in performed if result.case.path in listed and not result.wrong and not result.note and not result.broken]
+        better = [] if WRITES else [result.case.path for result in performed if result.case.path in listed and not result.wrong and not result.note and not result.broken]
         text = "\n".join([*lines, "", *matrix(results), *[f"right now, and still listed in so_far.txt: {path}" for path in better],
                           f"took {time.monotonic() - begin:.0f} s"]) + "\n"
         print("\n" + text)

@@ -6,7 +6,6 @@
 #include <fcntl.h>
 #include <linux/futex.h>
 #include <netinet/in.h>
-#include <omp.h>
 #include <poll.h>
 #include <semaphore.h>
 #include <spawn.h>
@@ -28,6 +27,10 @@
 #include <shared_mutex>
 #include <thread>
 #include <vector>
+
+#ifdef _OPENMP
+#include <omp.h>
+#endif
 
 #include "zoo.h"
 
@@ -69,8 +72,10 @@ std::promise<int> right_result;
 std::atomic<int> generation{0};
 std::atomic<int> word_a{0};
 std::atomic<int> word_b{0};
+#ifdef _OPENMP
 omp_lock_t omp_a;
 omp_lock_t omp_b;
+#endif
 int hand_pipe[2];
 int hand_event;
 volatile bool stop = false;
@@ -719,6 +724,8 @@ void StaticAgainstMutex(long) {
 
 // --- OpenMP.
 
+#ifdef _OPENMP
+
 void OmpLocks(long) {
   omp_init_lock(&omp_a);
   omp_init_lock(&omp_b);
@@ -781,6 +788,29 @@ void OmpBarrier(long) {
     OmpReduce();
   }
 }
+
+void OmpLoop(long) {
+  Ready();
+  for (int pass = 0;; ++pass) {
+    unsigned long total = 0;
+#pragma omp parallel for reduction(+ : total) num_threads(2)
+    for (long i = 0; i < 1'000'000; ++i) total += static_cast<unsigned long>(i);
+    Must(total == 499999500000, "sum");
+  }
+}
+
+#else
+
+void SkipOmp(long) {
+  puts("skip: no OpenMP here");
+  fflush(stdout);
+}
+constexpr auto OmpLocks = SkipOmp;
+constexpr auto OmpCritical = SkipOmp;
+constexpr auto OmpBarrier = SkipOmp;
+constexpr auto OmpLoop = SkipOmp;
+
+#endif
 
 // --- Futures and joins.
 
@@ -1461,16 +1491,6 @@ void JoinSleeper(long) {
   std::thread sleeper(NapForLong);
   Ready();
   sleeper.join();
-}
-
-void OmpLoop(long) {
-  Ready();
-  for (int pass = 0;; ++pass) {
-    unsigned long total = 0;
-#pragma omp parallel for reduction(+ : total) num_threads(2)
-    for (long i = 0; i < 1'000'000; ++i) total += static_cast<unsigned long>(i);
-    Must(total == 499999500000, "sum");
-  }
 }
 
 void RobustRecovers(long) {

@@ -9,7 +9,7 @@ CHILD = {"ask": "copy"}
 HANGS = [
     # Handlers.
     ("malloc in a handler, in malloc", "zoo_signals_fork handler-malloc", DEADLOCK, "AllocateInHandler malloc"),
-    ("localtime_r in a handler, in localtime_r", "zoo_signals_fork handler-localtime", DEADLOCK, "TellTimeInHandler"),
+    ("localtime_r in a handler, in localtime_r", "zoo_signals_fork handler-localtime", DEADLOCK, "TellTimeInHandler", {"age": 0.7}),
     ("mutex in a handler", "zoo_signals_fork handler-mutex", DEADLOCK, "lock_a LockInHandler"),
     ("mutex in a handler of a crash", "zoo_signals_fork crash-handler", DEADLOCK, "journal LogInHandler"),
     ("rwlock in a handler", "zoo_signals_fork handler-rwlock", DEADLOCK, "table_a WriteTableInHandler"),
