@@ -466,7 +466,8 @@ class Zoo(Case):
         lines = []
         for result in results:
             of = "hang   " if result.case.is_hang else "control"
-            lines.append(f"{of}  {result.case.path:<50}  {result.state}")
+            seconds, stop_ms = (max((getattr(answer, what) for answer in result.answers), default=0) for what in ("seconds", "stop_ms"))
+            lines.append(f"{of}  {result.case.path:<58} {seconds:6.2f} s {stop_ms:6.1f} ms  {result.state}")
         performed = [result for result in results if not result.skipped]
         better = [] if WRITES else [result.case.path for result in performed if result.case.path in listed and not result.wrong and not result.note and not result.broken]
         text = "\n".join([*lines, "", *matrix(results), *[f"right now, and still listed in so_far.txt: {path}" for path in better],
