@@ -65,7 +65,7 @@ HANGS = [
 ]
 
 CONTROLS = [
-    ("FIFO opened later", "zoo_kernel_waits fifo-later", {"later": "echo >{folder}/later.fifo"}),
+    ("FIFO opened later", "zoo_kernel_waits fifo-later", {"later": "echo >{folder}/later.fifo", **SLOW}),
     ("flock by turns", "zoo_kernel_waits flock-turns", SLOW),
     ("flock of a sleeper", "zoo_kernel_waits flock-sleeper", SLOW),
     ("fcntl lock of a sleeper", "zoo_kernel_waits fcntl-sleeper", SLOW),
