@@ -116,7 +116,11 @@ class FutexReader {
     if (!fits) return std::nullopt;
     const bool holds_owner =
         (mutex.kind & kMutexRobust) != 0 && (word_.expected & FUTEX_TID_MASK) > kLockedWithWaiters;
-    if (holds_owner) return OwnerInWord(mutex.lock);
+    if (holds_owner) {
+      FutexMeaning meaning = OwnerInWord(mutex.lock);
+      if (!is_named && meaning.owner_died) return std::nullopt;
+      return meaning;
+    }
     if (word_.expected != kLockedWithWaiters) return std::nullopt;
     const bool is_held = mutex.owner > 0 && mutex.users > 0 && mutex.lock != 0;
     // Any two numbers next to each other look like an owner that died. Nobody but a name says it

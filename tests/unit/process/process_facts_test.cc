@@ -448,6 +448,15 @@ TEST(Futexes, OfPriorityAndRobustMutexesHoldTheirOwner) {
   EXPECT_TRUE(Explain(memory, 0, true, "", FutexUse::kPriority).owner_died);
 }
 
+// A thread of Rust that is parked waits while a word of its own is -1.
+TEST(Futexes, AWordThatOnlyLooksLikeARobustMutexIsNone) {
+  WrittenMemory memory;
+  memory.Put(kWord, WrittenMutex{~0u, 0, 0, 0, 16});
+  const FutexMeaning meaning = Explain(memory, ~0u, true, "");
+  EXPECT_EQ(meaning.kind, WaitKind::kFutex);
+  EXPECT_FALSE(meaning.owner_died);
+}
+
 TEST(Futexes, OfMutexesThatTheKernelRefusedAreFoundBesideTheWordOnTheStack) {
   constexpr uint64_t kMutex = 0x9000;
   constexpr int32_t kPriority = 32;
