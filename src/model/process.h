@@ -313,8 +313,8 @@ struct ProcessFacts {
   std::vector<ThreadFacts> threads;
   std::vector<int> shares_memory_with;  // processes that are no threads of its (clone, vfork)
   uint64_t caught_signals = 0;          // bit N-1: it has a handler for signal N
-  bool is_32_bit = false;  // its system calls have other numbers, which nobody here reads
-  bool is_hidden = false;  // what its threads wait for may not be seen
+  bool is_32_bit = false;               // its system calls have other numbers
+  bool is_hidden = false;               // what its threads wait for may not be seen
   // what could not be looked at, and how to grant it; a sentence each
   std::vector<std::string> warnings;
 };

@@ -28,6 +28,7 @@ struct ThreadRegisters {
 
 struct ThreadImage {
   int tid = 0;
+  bool is_32_bit = false;  // i386: registers by the numbers of that
   ThreadRegisters registers;
   // Memory from `stack_begin`, at or below the stack pointer, upwards.
   uint64_t stack_begin = 0;

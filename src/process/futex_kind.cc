@@ -9,7 +9,8 @@
 namespace hangscope {
 namespace {
 
-// glibc's objects on 64-bit Linux, 2.25 and later (sysdeps/nptl/bits, nptl/internaltypes.h).
+// glibc's objects on 64-bit Linux; of 32-bit programs mutexes and what the stack names. 2.25 and
+// later (sysdeps/nptl/bits, nptl/internaltypes.h).
 struct Mutex {
   uint32_t lock;
   uint32_t count;
@@ -111,6 +112,12 @@ class FutexReader {
   std::optional<FutexMeaning> AsMutex(bool is_named) const {
     Mutex mutex = {};
     if (!read_(word_.address, &mutex, sizeof mutex)) return std::nullopt;
+    // There the kind comes before the number of users.
+    if (word_.is_32_bit) {
+      const uint32_t users = static_cast<uint32_t>(mutex.kind);
+      mutex.kind = static_cast<int32_t>(mutex.users);
+      mutex.users = users;
+    }
     const bool fits =
         (mutex.kind & ~kMutexKnownBits) == 0 && mutex.users <= kMostUsers && mutex.owner >= 0;
     if (!fits) return std::nullopt;
@@ -160,7 +167,7 @@ class FutexReader {
     constexpr uint64_t kWord = sizeof(uint64_t);
     constexpr uint64_t kWordsBefore = 16;
     constexpr uint64_t kWords = 64;
-    if (word_.expected != 0) return std::nullopt;
+    if (word_.expected != 0 || word_.is_32_bit) return std::nullopt;
     const uint64_t begin = (word_.address & ~(kWord - 1)) - kWordsBefore * kWord;
     for (uint64_t i = 0; i < kWords; ++i) {
       uint64_t address = 0;
@@ -191,7 +198,8 @@ class FutexReader {
 
   std::optional<FutexMeaning> AsSemaphore() const {
     Semaphore semaphore = {};
-    if (word_.expected != 0 || !read_(word_.address, &semaphore, sizeof semaphore))
+    if (word_.expected != 0 || word_.is_32_bit ||
+        !read_(word_.address, &semaphore, sizeof semaphore))
       return std::nullopt;
     const bool fits =
         semaphore.value == 0 && semaphore.waiters > 0 && semaphore.waiters <= kMostUsers;

@@ -11,6 +11,7 @@
 #include <climits>
 #include <iterator>
 
+#include "proc/system_call_32.h"
 #include "process/signal_sets.h"
 
 namespace hangscope {
@@ -219,9 +220,13 @@ void ProcessLook::SayWhatCannotBeSeen() {
     if (readable && std::string_view(ident, 5) ==
                         "\x7f"
                         "ELF\x01") {
+#if defined(__x86_64__)
+      facts_.is_32_bit = true;
+#else
       facts_.is_hidden = facts_.is_32_bit = true;
       Warn(fmt::format("process {} is a 32-bit program, whose system calls are not understood",
                        pid_));
+#endif
     }
     if (mappings_.empty()) return;
     auto walker = context_.options.stacks ? walkers_.Get(context_.proc_root, living_, mappings_)
@@ -267,13 +272,8 @@ void ProcessLook::ExplainThread(size_t i) {
   ThreadFacts& thread = facts_.threads[i];
   // A thread of the kernel is in no call, and has no program counter.
   if (!work.raw.call || work.raw.call->running || work.raw.call->pc == 0) return;
-  TaskSystemCall call = *work.raw.call;
-  call.number = SystemCallAskedFor(call.number, call.pc, read_memory_);
-  thread.system_call = call.number;
+  const TaskSystemCall call = ExplainCall(&work, &thread);
   thread.stack_pointer = call.stack_pointer;
-  if (call.number >= 0 && !facts_.is_32_bit) thread.system_call_name = SystemCallName(call.number);
-  if (work.raw.IsBlocked() && !facts_.is_32_bit)
-    work.meaning = ExplainSystemCall(call, read_memory_);
   if (IsAnsweredByASupervisor(work.raw)) {
     work.meaning = {};
     work.meaning.kind = WaitKind::kSupervisor;
@@ -284,6 +284,29 @@ void ProcessLook::ExplainThread(size_t i) {
     thread.stack_warning = walker_ == nullptr ? walker_trouble_ : "the time for looking was up";
   ExplainWait(work, &thread);
   if (!context_.IsLate()) AddPython(PythonFramesOf(work.raw, call.stack_pointer), &thread);
+}
+
+TaskSystemCall ProcessLook::ExplainCall(Work* work, ThreadFacts* thread) const {
+  const TaskSystemCall& raw = *work->raw.call;
+  NativeCall native{raw, false};
+  if (facts_.is_32_bit && raw.number >= 0)
+    native = NativeCallOf32(raw, read_memory_);
+  else
+    native.call.number = SystemCallAskedFor(raw.number, raw.pc, read_memory_);
+  work->call = native.call;
+  thread->system_call = native.call.number >= 0 ? native.call.number : raw.number;
+  if (native.call.number >= 0)
+    thread->system_call_name = SystemCallName(native.call.number);
+  else if (raw.number >= 0)
+    thread->system_call_name = fmt::format("system call {} of 32-bit programs", raw.number);
+  if (!work->raw.IsBlocked()) return native.call;
+  if (native.call.number < 0 && raw.number >= 0)
+    work->meaning.kind = WaitKind::kOther;
+  else
+    work->meaning = ExplainSystemCall(native.call, read_memory_);
+  if (native.has_short_times) work->meaning.timeout.reset();
+  for (FutexWord& word : work->meaning.futexes) word.is_32_bit = facts_.is_32_bit;
+  return native.call;
 }
 
 // Its call waits for the process that a filter of seccomp asks: a sandbox, a container engine.
@@ -299,7 +322,10 @@ ThreadImage ProcessLook::ImageOf(const RawThread& raw) const {
   ThreadImage image;
   image.tid = raw.tid;
   image.registers.pc = raw.call->pc;
-  image.registers.values[ThreadRegisters::kStackPointer] = raw.call->stack_pointer;
+  image.is_32_bit = facts_.is_32_bit;
+  constexpr size_t kStackPointerOf32 = 4;
+  image.registers.values[facts_.is_32_bit ? kStackPointerOf32 : ThreadRegisters::kStackPointer] =
+      raw.call->stack_pointer;
   image.stack_begin = raw.call->stack_pointer;
   image.stack = StackBytes(image.stack_begin);
   return image;
@@ -370,7 +396,7 @@ void ProcessLook::ExplainWait(const Work& work, ThreadFacts* thread) {
                                        : ~kLibrarySignals);
       break;
     case WaitKind::kOther:
-      ExplainOpen(*work.raw.call, &thread->wait);
+      ExplainOpen(work.call, &thread->wait);
       break;
     default:
       break;
@@ -639,7 +665,8 @@ std::set<int> ProcessLook::LeadsTo() const {
 // unless its stack could not be followed; and loses the time since when it sleeps, which the stop
 // ends.
 bool ProcessLook::WantsStop(const Work& work, const ThreadFacts& thread) const {
-  if (!context_.options.stop || walker_ == nullptr || pid_ == getpid() ||
+  // Registers of 32-bit programs are others.
+  if (!context_.options.stop || walker_ == nullptr || pid_ == getpid() || facts_.is_32_bit ||
       work.raw.status.tracer != 0 || !work.raw.call)
     return false;
   if (work.raw.stat.state == ThreadState::kRunning || work.raw.call->running) return true;

@@ -112,6 +112,7 @@ class ProcessLook {
  private:
   struct Work {
     RawThread raw;
+    TaskSystemCall call;  // as a program of this machine's own width would make it
     CallMeaning meaning;
     bool was_stopped = false;
     std::vector<StackPlace> places;  // innermost first
@@ -122,6 +123,7 @@ class ProcessLook {
   void FindPython();
   void SayWhatCannotBeSeen();
   void ExplainThread(size_t i);
+  TaskSystemCall ExplainCall(Work* work, ThreadFacts* thread) const;
   ThreadImage ImageOf(const RawThread& raw) const;
   std::string StackBytes(uint64_t from) const;
   void StoreWalk(StackWalk walk, Work* work, ThreadFacts* thread);

@@ -250,7 +250,7 @@ std::vector<int> ProcessLook::ReadyOfEpoll(const StepCall& call, int epoll) cons
 bool ProcessLook::NapsAgain(const Work& work, ThreadFacts* thread) {
   constexpr int kTries = 4;
   constexpr uint64_t kOneObject = 64;  // the parts of a condition variable
-  if (!thread->wait.has_timeout) return false;
+  if (!thread->wait.has_timeout || facts_.is_32_bit) return false;
   const TaskSystemCall& before = *work.raw.call;
   for (int tries = 0; tries < kTries; ++tries) {
     if (tries > 0) context_.clock.Sleep(kMillisecond / 2);

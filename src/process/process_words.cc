@@ -323,7 +323,7 @@ bool IsOfLibraries(const StackFrame& frame) {
   if (frame.language == FrameLanguage::kPython) return IsOfPythonLibrary(frame);
   if (IsFromLibraryHeader(frame)) return true;
   for (const char* module : {"libc.so", "libc-", "libpthread", "ld-linux", "libstdc++", "libgcc",
-                             "libc++", "[vdso]", "linux-vdso"}) {
+                             "libc++", "[vdso", "linux-vdso"}) {
     if (frame.module.starts_with(module)) return true;
   }
   for (const char* prefix : {"std::", "__gnu_cxx::", "__gthread", "void std::", "bool std::"}) {

@@ -236,6 +236,12 @@ int StackWalker::OpenModule(const std::string& path, uint64_t begin) const {
 }
 
 bool StackWalker::ReadWord(uint64_t address, uint64_t* word) const {
+  if (image_ != nullptr && image_->is_32_bit) {
+    uint32_t half = 0;
+    if (!read_(address, &half, sizeof half)) return false;
+    *word = half;
+    return true;
+  }
   if (image_ != nullptr && address >= image_->stack_begin) {
     const uint64_t at = address - image_->stack_begin;
     if (at < image_->stack.size() && image_->stack.size() - at >= sizeof *word) {
@@ -248,7 +254,8 @@ bool StackWalker::ReadWord(uint64_t address, uint64_t* word) const {
 
 StackWalk StackWalker::Walk(const ThreadImage& image, size_t most_frames) {
   StackWalk walk = WalkOnce(image, most_frames);
-  const bool lacks_frame_pointer = !image.registers.values[ThreadRegisters::kFramePointer];
+  const bool lacks_frame_pointer =
+      !image.is_32_bit && !image.registers.values[ThreadRegisters::kFramePointer];
   if (!walk.complete && walk.frames.size() < most_frames && lacks_frame_pointer)
     GuessFramePointer(image, most_frames, &walk);
   return walk;

@@ -22,6 +22,7 @@ struct FutexWord {
   uint64_t address = 0;
   uint32_t expected = 0;  // it slept because the word held this
   bool is_private = true;
+  bool is_32_bit = false;  // so are the objects of its program
 };
 
 enum class ChildChoice {

@@ -35,7 +35,8 @@ Status CheckKnown(const SystemSample& look, const ProcessJudgement& judgement) {
     return thread.wait.kind != WaitKind::kNone || !thread.stack.empty() ||
            thread.state == ThreadState::kRunning;
   };
-  if (!process.is_32_bit && std::any_of(process.threads.begin(), process.threads.end(), is_known))
+  const bool is_unread = process.is_32_bit && process.is_hidden;
+  if (!is_unread && std::any_of(process.threads.begin(), process.threads.end(), is_known))
     return {};
   return Status::Io(process.warnings[0]);
 }

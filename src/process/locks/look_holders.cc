@@ -20,7 +20,7 @@ bool LacksHolder(const ThreadWait& wait) {
 }  // namespace
 
 void ProcessLook::FindHolders() {
-  if (walker_ == nullptr) return;
+  if (walker_ == nullptr || facts_.is_32_bit) return;
   for (size_t i = 0; i < work_.size(); ++i) FindRefusedMutex(work_[i], &facts_.threads[i]);
   std::map<uint64_t, std::vector<size_t>> waiters;  // by object
   for (size_t i = 0; i < facts_.threads.size(); ++i) {
