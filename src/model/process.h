@@ -150,6 +150,10 @@ enum class FileKind {
   kSignals,
   kEpoll,
   kProcess,
+  kQueue,      // of messages: POSIX, System V
+  kSemaphore,  // System V
+  kRing,       // io_uring
+  kMount,      // a file system that a process of this machine serves (FUSE)
   kDevice
 };
 
@@ -173,6 +177,14 @@ constexpr std::string_view FileKindName(FileKind kind) {
       return "epoll";
     case FileKind::kProcess:
       return "process";
+    case FileKind::kQueue:
+      return "queue";
+    case FileKind::kSemaphore:
+      return "semaphore";
+    case FileKind::kRing:
+      return "ring";
+    case FileKind::kMount:
+      return "mount";
     case FileKind::kDevice:
       return "device";
     case FileKind::kUnknown:
@@ -205,7 +217,18 @@ struct WaitFile {
   // Why it is unknown: processes of other users might have it open, too. Else it is known, or
   // nobody can tell.
   bool others_hidden = false;
+  // There are such, and none that could have inherited it: only one that it was sent to.
+  bool others_unsent = false;
+  // Of kQueue and kSemaphore: whoever knows its name, key or number may use it, too. Those of
+  // System V have no descriptor, and `others` is who used it last.
+  bool is_public = false;
+  bool others_unsure = false;  // of those: `others` may never do what this wait is for
 };
+
+// Nobody has it open: whoever knows its number may use it.
+inline bool IsOfSystemV(const WaitFile& file) {
+  return file.kind == FileKind::kSemaphore || (file.kind == FileKind::kQueue && file.fd < 0);
+}
 
 // A name in the file system by which others may open its ends, now or later.
 inline bool IsNamedPipe(const WaitFile& file) {
@@ -260,7 +283,8 @@ struct ThreadFacts {
   int cpu = -1;                   // that it ran on last
   std::vector<StackFrame> stack;  // innermost first
   bool stack_incomplete = false;
-  std::string stack_warning;  // why there is none, or no more; a sentence; empty: nothing
+  std::string stack_warning;    // why there is none, or no more; a sentence; empty: nothing
+  std::string kernel_function;  // where no signal wakes it: that it sleeps in there; empty: unknown
   ThreadWait wait;
   // It has woken from a wait for a set time, and is in one at the same place again.
   bool naps_again = false;
@@ -315,6 +339,11 @@ struct ProcessFacts {
   uint64_t caught_signals = 0;          // bit N-1: it has a handler for signal N
   bool is_32_bit = false;               // its system calls have other numbers
   bool is_hidden = false;               // what its threads wait for may not be seen
+  int stop_signal = 0;                  // of one that is stopped: by which; 0: not known
+  bool stopped_in_background = false;   // and it is in the background of its terminal
+  int tracer = 0;                       // the process that traces it; 0: none
+  std::string tracer_name;
+  std::string frozen_by;  // the file of its control group that has it frozen; empty: not known
   // what could not be looked at, and how to grant it; a sentence each
   std::vector<std::string> warnings;
 };

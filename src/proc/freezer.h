@@ -19,15 +19,18 @@ class Freezer {
   explicit Freezer(const ProcFolder& proc, std::string groups = "/sys/fs/cgroup")
       : proc_(proc), groups_(std::move(groups)) {}
 
-  // Also where the group is just being frozen. False where nobody can tell.
-  bool Holds(int pid);
+  // The file of the group that has it frozen, or is just freezing it: cgroup.freeze or
+  // freezer.state. Of its own group where the one above that does it is not in sight. Empty: none,
+  // or nobody can tell.
+  std::string WhatHolds(int pid);
+  bool Holds(int pid) { return !WhatHolds(pid).empty(); }
 
  private:
-  bool HasFrozen(const std::string& hierarchy, const std::string& group) const;
+  std::string WhatHasFrozen(const std::string& hierarchy, const std::string& group) const;
 
   const ProcFolder& proc_;
   const std::string groups_;
-  std::map<std::string, bool> known_;  // by what /proc says of a process's groups
+  std::map<std::string, std::string> known_;  // by what /proc says of a process's groups
 };
 
 }  // namespace hangscope

@@ -39,6 +39,7 @@ FileKind AnonymousKind(std::string_view target) {
       {"[signalfd]", FileKind::kSignals}, {"[eventpoll]", FileKind::kEpoll},
       {"[pidfd]", FileKind::kProcess},    {"inotify", FileKind::kDevice},
       {"[fanotify]", FileKind::kDevice},  {"[perf_event]", FileKind::kDevice},
+      {"[io_uring]", FileKind::kRing},
   };
   for (const auto& [name, kind] : kKinds) {
     if (target.ends_with(name)) return kind;
@@ -65,7 +66,10 @@ void OpenFiles::Scan() {
     // A process that has just ended has nothing open; the kernel's own threads have nothing either.
     if (error != EACCES && error != EPERM) continue;
     const auto stat = proc_.Stat(pid);
-    if (stat && !stat->kernel_thread) ++hidden_;
+    if (!stat || stat->kernel_thread) continue;
+    ++hidden_;
+    hidden_pids_.insert(pid);
+    newest_hidden_ = std::max(newest_hidden_, stat->start_ticks);
   }
 }
 
@@ -126,6 +130,22 @@ std::optional<TimeNs> OpenFiles::SocketTimeout(int pid, int fd, bool reads) {
   return limit.tv_sec * kSecond + limit.tv_usec * (kMillisecond / 1000);
 }
 
+// Whether one of those that may not be looked into may have inherited a pipe without a name, as
+// these have it. Who made it is above `pid` or has ended; the nearest one above that does not have
+// it, and may be looked into, made it or is older than who did. So nobody who is older than that
+// one has it, unless it was sent there.
+bool OpenFiles::HiddenMayHave(int pid, const Holders& holders) const {
+  if (hidden_ == 0) return false;
+  const auto has_it = [&](int process) {
+    return std::any_of(holders.begin(), holders.end(),
+                       [&](const auto& holder) { return holder.first == process; });
+  };
+  auto stat = proc_.Stat(pid);
+  while (stat && has_it(stat->id)) stat = proc_.Stat(stat->parent);
+  return !stat || stat->id <= 1 || hidden_pids_.count(stat->id) != 0 || stat->start_ticks == 0 ||
+         newest_hidden_ >= stat->start_ticks;
+}
+
 // In a container, what the process that was started from outside has open may be open there, too,
 // where nobody can be seen.
 bool OpenFiles::CameFromOutside(const Holders& holders) const {
@@ -145,8 +165,11 @@ void OpenFiles::DescribePipe(int pid, const std::string& target, WaitFile* file)
     file->others.emplace_back(holder, descriptor);
     only_kept = only_kept && (info.flags & O_ACCMODE) == O_RDWR;
   }
-  file->others_unknown = file->others_hidden = hidden_ > 0 || CameFromOutside(HoldersOf(target));
-  file->others_unknown = file->others_unknown || MayBeElsewhere(pid, HoldersOf(target));
+  const Holders& holders = HoldersOf(target);
+  const bool may_have = target.starts_with("pipe:[") ? HiddenMayHave(pid, holders) : hidden_ > 0;
+  file->others_unsent = hidden_ > 0 && !may_have;
+  file->others_unknown = file->others_hidden = may_have || CameFromOutside(holders);
+  file->others_unknown = file->others_unknown || MayBeElsewhere(pid, holders);
   // One that keeps a named pipe open for itself, or lets a child read what it keeps open, waits for
   // those who will come to open it, as a daemon does.
   const bool is_alone = std::all_of(file->others.begin(), file->others.end(),
@@ -307,7 +330,7 @@ void OpenFiles::DescribeEvent(int pid, int fd, const std::string& target, WaitFi
                   (file->kind == FileKind::kEpoll && info.flags != 0 && info.epoll_files.empty());
   if (file->is_idle) return DescribeSharers(pid, target, file);
   if (file->kind != FileKind::kEvent) {
-    file->others_unknown = file->kind == FileKind::kUnknown;
+    file->others_unknown = file->kind == FileKind::kUnknown || file->kind == FileKind::kRing;
     file->outside = file->kind == FileKind::kDevice;  // whoever changes a file, a counter
     return;
   }
@@ -320,6 +343,80 @@ void OpenFiles::DescribeEvent(int pid, int fd, const std::string& target, WaitFi
   }
   file->others_unknown = file->others_hidden = hidden_ > 0;
   file->others_unknown = file->others_unknown || MayBeElsewhere(pid, file->others);
+}
+
+WaitFile OpenFiles::DescribeQueue(int pid, int fd, bool wants_read) {
+  WaitFile file;
+  file.fd = fd;
+  file.wants_read = wants_read;
+  file.kind = FileKind::kQueue;
+  const auto target = proc_.Link(DescriptorPath(pid, fd));
+  const auto identity = proc_.Identify(DescriptorPath(pid, fd));
+  if (!target || !identity) {
+    file.others_unknown = true;
+    return file;
+  }
+  file.name = *target;
+  file.is_public = !target->ends_with(" (deleted)");
+  bool only_kept = true;  // whoever could end this has opened it for both, as those do who take
+  for (const auto& [holder, descriptor] : HoldersOf(*target)) {
+    const auto other = proc_.Identify(DescriptorPath(holder, descriptor));
+    const DescriptorInfo info = Info(holder, descriptor);
+    const bool is_same =
+        other && other->inode == identity->inode && other->device == identity->device;
+    if (!is_same || !(wants_read ? MayWrite(info.flags) : MayRead(info.flags)) ||
+        (wants_read && holder != pid && OnlyReceives(holder, descriptor)))
+      continue;
+    file.others.emplace_back(holder, descriptor);
+    only_kept = only_kept && (info.flags & O_ACCMODE) == O_RDWR;
+  }
+  file.others_hidden = hidden_ > 0 || CameFromOutside(HoldersOf(*target));
+  file.others_unknown = file.others_hidden || MayBeElsewhere(pid, HoldersOf(*target));
+  file.others_unsure = file.is_public && only_kept;
+  const bool is_alone = std::all_of(file.others.begin(), file.others.end(),
+                                    [&](const auto& other) { return other.first == pid; });
+  if (file.is_public && is_alone) file.outside = true;  // those who will come
+  return file;
+}
+
+WaitFile OpenFiles::DescribeMount(int pid, int fd, const std::string& path) {
+  WaitFile file;
+  file.kind = FileKind::kMount;
+  file.others_unknown = true;
+  auto mounts = ParseMounts(proc_.Read(fmt::format("{}/mountinfo", pid)).value_or(""));
+  std::erase_if(mounts, [](const MountLine& mount) { return !mount.type.starts_with("fuse"); });
+  const auto identity = fd < 0 ? std::nullopt : proc_.Identify(DescriptorPath(pid, fd));
+  std::string whole = path;
+  if (!whole.empty() && whole[0] != '/')
+    whole = proc_.Link(fmt::format("{}/cwd", pid)).value_or("") + "/" + whole;
+  const bool is_asked = identity.has_value() || !whole.empty();
+  const MountLine* found = mounts.size() == 1 && !is_asked ? &mounts[0] : nullptr;
+  for (const MountLine& mount : mounts) {
+    const bool is_in = whole.starts_with(mount.point) &&
+                       (whole.size() == mount.point.size() || whole[mount.point.size()] == '/');
+    const bool is_longer = found == nullptr || mount.point.size() > found->point.size();
+    if (identity ? mount.device == identity->device : is_in && is_longer) found = &mount;
+  }
+  if (found == nullptr) return file;
+  file.name = found->point;
+  for (const auto& [holder, descriptor] : HoldersOf("/dev/fuse")) {
+    if (Info(holder, descriptor).fuse != found->minor) continue;  // since Linux 6.15
+    file.others.emplace_back(holder, descriptor);
+  }
+  file.others_hidden = hidden_ > 0;
+  file.others_unknown = file.others_hidden || file.others.empty();
+  return file;
+}
+
+// All of its threads wait for a message of this very queue: workers of one server do.
+bool OpenFiles::OnlyReceives(int pid, int fd) const {
+  const std::vector<int> threads = proc_.Threads(pid);
+  return std::all_of(threads.begin(), threads.end(), [&](int thread) {
+    const auto text = proc_.Read(fmt::format("{}/task/{}/syscall", pid, thread));
+    const auto call = text ? ParseTaskSystemCall(*text) : std::nullopt;
+    return call && call->number == SYS_mq_timedreceive &&
+           static_cast<int>(call->arguments[0]) == fd;
+  });
 }
 
 // All timers have the same link, and so have all epolls.

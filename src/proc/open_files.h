@@ -23,6 +23,11 @@ class OpenFiles {
 
   // What `fd` of process `pid` is, and who could end a wait for it.
   WaitFile Describe(int pid, int fd, bool wants_read);
+  // The same of a message queue of POSIX.
+  WaitFile DescribeQueue(int pid, int fd, bool wants_read);
+  // The file system of a process of this machine, as FUSE has them, that `fd` is of, or `path` is
+  // in as `pid` sees it; with who serves it. Nothing is asked of that file system.
+  WaitFile DescribeMount(int pid, int fd, const std::string& path);
   // The descriptors that an epoll descriptor waits for.
   std::vector<int> EpollFiles(int pid, int fd) const;
   // The one of these beside which the process has stored `data`; -1: none, or several.
@@ -55,6 +60,7 @@ class OpenFiles {
   void Scan();
   const Holders& HoldersOf(const std::string& target);
   DescriptorInfo Info(int pid, int fd) const;
+  bool HiddenMayHave(int pid, const Holders& holders) const;
   bool CameFromOutside(const Holders& holders) const;
   bool MayBeElsewhere(int pid, const Holders& holders);
   bool MayBeInARing(const Holders& holders);
@@ -64,12 +70,15 @@ class OpenFiles {
   void DescribePipe(int pid, const std::string& target, WaitFile* file);
   void DescribeSocket(int pid, const std::string& target, WaitFile* file);
   void DescribeEvent(int pid, int fd, const std::string& target, WaitFile* file);
+  bool OnlyReceives(int pid, int fd) const;
   void DescribeSharers(int pid, const std::string& target, WaitFile* file);
   SocketTable& SocketsOf(int pid);
 
   const ProcFolder& proc_;
   bool scanned_ = false;
   size_t hidden_ = 0;
+  std::set<int> hidden_pids_;
+  uint64_t newest_hidden_ = 0;  // when the newest of them began, in clock ticks
   std::unordered_map<std::string, Holders> holders_;  // by what the descriptor's link says
   std::map<std::string, SocketTable> sockets_;        // by network namespace
   std::optional<std::vector<FileLockLine>> locks_;

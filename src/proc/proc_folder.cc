@@ -67,11 +67,13 @@ std::optional<std::string> ProcFolder::Link(const std::string& path) const {
 }
 
 std::optional<ProcFolder::FileIdentity> ProcFolder::Identify(const std::string& path) const {
-  struct stat about;
-  if (stat(Path(path).c_str(), &about) != 0) return std::nullopt;
-  return FileIdentity{fmt::format("{:02x}:{:02x}", major(about.st_dev), minor(about.st_dev)),
-                      about.st_ino, S_ISFIFO(about.st_mode), S_ISCHR(about.st_mode),
-                      S_ISREG(about.st_mode)};
+  // What the kernel knows of it: who serves its file system may be what hangs.
+  struct statx about;
+  if (statx(AT_FDCWD, Path(path).c_str(), AT_STATX_DONT_SYNC, STATX_TYPE | STATX_INO, &about) != 0)
+    return std::nullopt;
+  return FileIdentity{fmt::format("{:02x}:{:02x}", about.stx_dev_major, about.stx_dev_minor),
+                      about.stx_ino, S_ISFIFO(about.stx_mode), S_ISCHR(about.stx_mode),
+                      S_ISREG(about.stx_mode)};
 }
 
 std::vector<DescriptorLink> ProcFolder::Descriptors(int pid, int* error) const {

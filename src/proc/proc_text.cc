@@ -124,6 +124,8 @@ std::optional<TaskStat> ParseTaskStat(std::string_view text) {
   stat.state = StateOfLetter(after[0][0]);
   stat.parent = *parent;
   stat.group = *group;
+  stat.terminal = ParseNumber<int>(after[4]).value_or(0);
+  stat.foreground = ParseNumber<int>(after[5]).value_or(0);
   stat.kernel_thread = (ParseNumber<uint64_t>(after[6]).value_or(0) & kKernelThreadFlag) != 0;
   for (size_t i = kTicks; i < kTicks + 4 && i < after.size(); ++i)
     stat.cpu_ticks += ParseNumber<uint64_t>(after[i]).value_or(0);
@@ -266,6 +268,7 @@ DescriptorInfo ParseDescriptorInfo(std::string_view text) {
   info.event = ParseNumber<uint64_t>(ValueOf(text, "eventfd-id"));
   info.is_unarmed = LineOf(text, "it_value") == " (0, 0)" && ValueOf(text, "ticks") == "0";
   info.signals = NumberOf<uint64_t>(text, "sigmask", 16, 0);
+  info.fuse = ParseNumber<uint64_t>(ValueOf(text, "fuse_connection"));
   info.descriptors_to_take = NumberOf<uint64_t>(text, "scm_fds", 10, 0);
   for (const std::string_view line : Split(text, '\n')) {
     constexpr std::string_view kLock = "lock:";
@@ -319,6 +322,24 @@ std::vector<FileLockLine> ParseFileLocks(std::string_view text) {
     locks.push_back(std::move(lock));
   }
   return locks;
+}
+
+std::vector<MountLine> ParseMounts(std::string_view text) {
+  std::vector<MountLine> mounts;
+  for (const std::string_view line : Split(text, '\n')) {
+    // "43 27 0:39 / /mnt/far rw,nosuid shared:1 - fuse.sshfs host:/ rw"
+    const auto words = Words(line);
+    const auto dash = std::find(words.begin(), words.end(), "-");
+    if (words.size() < 6 || words.end() - dash < 2) continue;
+    const size_t colon = words[2].find(':');
+    if (colon == std::string_view::npos) continue;
+    const auto major = ParseNumber<unsigned>(words[2].substr(0, colon));
+    const auto minor = ParseNumber<unsigned>(words[2].substr(colon + 1));
+    if (!major || !minor) continue;
+    mounts.push_back({fmt::format("{:02x}:{:02x}", *major, *minor), *minor, std::string(words[4]),
+                      std::string(dash[1])});
+  }
+  return mounts;
 }
 
 std::vector<TcpLine> ParseTcpTable(std::string_view text) {

@@ -21,13 +21,16 @@ struct TaskStat {
   std::string name;
   ThreadState state = ThreadState::kUnknown;
   int parent = 0;
-  int group = 0;  // process group
+  int group = 0;       // process group
+  int terminal = 0;    // its controlling terminal's device; 0: none
+  int foreground = 0;  // the process group in the foreground of that
   bool kernel_thread = false;
   int cpu = -1;  // that it ran on last
   // in clock ticks (sysconf): its own, and of children it waited for, in user and in system mode
   uint64_t cpu_ticks = 0;
   uint64_t start_ticks = 0;  // in clock ticks since the machine's start: when it was created
-  // of a zombie, as wait(2) tells it; 0 also where this user may not see it
+  // of a zombie, as wait(2) tells it; of one that is stopped, the signal; 0 also where this user
+  // may not see it
   int wait_status = 0;
   // Where its stack was put when its program began: the same for all who share one memory, and for
   // copies that fork made. 0: none, or this user may not see it.
@@ -124,9 +127,19 @@ struct DescriptorInfo {
   bool is_unarmed = false;           // of a timerfd: it will not expire
   uint64_t signals = 0;              // of a signalfd: which ones it tells of; bit N-1: signal N
   uint64_t descriptors_to_take = 0;  // of a unix socket: sent to it, and not received yet
+  std::optional<uint64_t> fuse;      // of /dev/fuse: its connection, a minor device number
   std::vector<FileLockLine> locks;   // that are held by its open file description, or its process
 };
 DescriptorInfo ParseDescriptorInfo(std::string_view text);
+
+// A line of /proc/PID/mountinfo.
+struct MountLine {
+  std::string device;  // "fe:00", as in maps
+  uint64_t minor = 0;
+  std::string point;  // where, as the process sees it
+  std::string type;   // "ext4", "fuse.sshfs"
+};
+std::vector<MountLine> ParseMounts(std::string_view text);
 
 // A line of /proc/net/tcp or tcp6.
 struct TcpLine {

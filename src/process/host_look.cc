@@ -68,6 +68,9 @@ WaitFile ReadFile(const SavedJson& json) {
   file.others = ReadHolders(json, "others");
   file.others_unknown = TrueField(json, "others_unknown");
   file.others_hidden = TrueField(json, "others_hidden");
+  file.others_unsent = TrueField(json, "others_unsent");
+  file.is_public = TrueField(json, "public");
+  file.others_unsure = TrueField(json, "others_unsure");
   return file;
 }
 
@@ -131,6 +134,7 @@ ThreadFacts ReadThread(const SavedJson& json, int pid, int tid) {
   thread.system_call =
       number && *number >= 0 && *number < kIdsOfHost ? static_cast<int>(*number) : -1;
   thread.system_call_name = TextField(call, "name");
+  thread.kernel_function = TextField(json, "kernel_function");
   thread.cpu_time = SecondsField(json, "cpu_s").value_or(0);
   if (FindField(json, "waits_for") != nullptr)
     thread.wait = ReadWait(ObjectField(json, "waits_for"));
@@ -208,6 +212,11 @@ class LookReader {
     process.caught_signals = CountField(json, "caught_signals").value_or(0);
     process.shares_memory_with = Ids(json, "shares_memory_with");
     process.is_hidden = TrueField(json, "hidden");
+    process.stop_signal = static_cast<int>(CountField(json, "stop_signal").value_or(0) % 65);
+    process.stopped_in_background = TrueField(json, "in_background");
+    process.tracer = Id(json, "tracer").value_or(0);
+    process.tracer_name = TextField(json, "tracer_name");
+    process.frozen_by = TextField(json, "frozen_by");
     found_.look.processes.push_back(std::move(process));
     return {};
   }
@@ -242,6 +251,7 @@ void Renumber(SystemSample* look, int by) {
   for (ProcessFacts& process : look->processes) {
     shift(&process.pid);
     if (process.parent != 0) shift(&process.parent);
+    if (process.tracer != 0) shift(&process.tracer);
     for (int& sharer : process.shares_memory_with) shift(&sharer);
     for (ThreadFacts& thread : process.threads) {
       shift(&thread.pid);

@@ -52,7 +52,8 @@ std::set<int> WaitsForProcesses(const ThreadFacts& thread, const SystemSample& l
   std::set<int> pids(wait.children.begin(), wait.children.end());
   for (const WaitFile& file : wait.files) {
     // A shell that reads its terminal, a server that takes connections: it does not wait for these.
-    if (!IsTerminalOfChildren(file) && (file.outside || file.listening)) return {};
+    const bool takes_any = file.outside || file.listening || file.is_public;
+    if (!IsTerminalOfChildren(file) && takes_any) return {};
     for (const auto& [pid, fd] : file.others) pids.insert(pid);
   }
   if (wait.owner && wait.kind == WaitKind::kFileLock) pids.insert(*wait.owner);

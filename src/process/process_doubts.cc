@@ -67,6 +67,9 @@ void DoubtFiles(const FindingDraft& draft, const JudgedProcesses& judged, Proces
   bool connects = false;
   size_t events = 0;
   size_t named_pipes = 0;
+  const WaitFile* shared = nullptr;
+  bool unsure = false;
+  bool unsent = false;
   for (const uint32_t i : draft.members) {
     const ThreadWait& wait = judged.node(i).facts->wait;
     locks = locks || wait.kind == WaitKind::kFileLock;
@@ -76,10 +79,22 @@ void DoubtFiles(const FindingDraft& draft, const JudgedProcesses& judged, Proces
       if (file.kind == FileKind::kEvent && events++ == 0)
         finding->Lower(Confidence::kLikely,
                        "the kernel signals an eventfd, too, for asynchronous I/O and devices");
+      if (file.is_public) shared = &file;
+      unsent = unsent || file.others_unsent;
+      unsure = unsure || file.others_unsure;
       if (IsNamedPipe(file) && named_pipes++ == 0)
         finding->Lower(Confidence::kLikely, "whoever opens the named pipe may use its other end");
     }
   }
+  if (shared != nullptr)
+    finding->Lower(unsure ? Confidence::kPossible : Confidence::kLikely,
+                   IsOfSystemV(*shared)
+                       ? "whoever knows the number of what is of System V may use it"
+                       : "whoever knows the name of the message queue may use it");
+  if (unsent)
+    finding->Lower(Confidence::kLikely,
+                   "processes that may not be looked into are too old to have inherited it; one of "
+                   "them has it only if somebody sent it there");
   if (!files && !locks && !connects) return;
   if (draft.kind != FindingKind::kNoWriter)
     DoubtSignals(draft, judged, Confidence::kLikely, finding);

@@ -143,11 +143,15 @@ FileSource SourceOf(const WaitFile& file, const ThreadWait& wait) {
     case FileKind::kSignals:
       return FileSource::kOutside;
     case FileKind::kUnknown:
+    case FileKind::kRing:
       return FileSource::kUnknown;
     case FileKind::kEpoll:  // of another epoll: what it watches is not known here
       return file.is_idle && !file.others.empty() ? FileSource::kProcesses : FileSource::kUnknown;
     case FileKind::kEvent:
       return file.others.empty() ? FileSource::kOwnProcess : FileSource::kProcesses;
+    case FileKind::kQueue:
+    case FileKind::kSemaphore:
+    case FileKind::kMount:
     case FileKind::kTimer:
     case FileKind::kPipe:  // without another end, reading it would end at once
     case FileKind::kSocket:
@@ -195,7 +199,9 @@ bool IsFileWait(WaitKind kind) {
 bool WaitsForItself(const ProcessNode& node) {
   if (!node.weak || node.facts == nullptr) return false;
   const ThreadWait& wait = node.facts->wait;
-  const auto is_end = [](const WaitFile& file) { return file.kind == FileKind::kProcess; };
+  const auto is_end = [](const WaitFile& file) {
+    return file.kind == FileKind::kProcess || file.kind == FileKind::kMount;
+  };
   return wait.kind == WaitKind::kFileLock || wait.kind == WaitKind::kConnect ||
          (!wait.files.empty() && std::all_of(wait.files.begin(), wait.files.end(), is_end));
 }
@@ -248,6 +254,10 @@ ProcessGraph::ProcessGraph(const std::vector<SystemSample>& looks) {
   AddNodes(looks);
   for (uint32_t i = 0; i < nodes_.size(); ++i) {
     if (nodes_[i].kind == ProcessNode::Kind::kThread) AddEdges(i);
+  }
+  for (uint32_t i = 0; i < nodes_.size(); ++i) {
+    if (IsSharedWait(i) && !LeadsBack(i))
+      Stand(i, IsSystemVWait(i) ? ThreadStand::kUnknown : ThreadStand::kOutside);
   }
   for (uint32_t i = 0; i < nodes_.size(); ++i) {
     waits_[i].role = RoleOf(nodes_[i].stand);
@@ -445,6 +455,38 @@ void ProcessGraph::AddEdges(uint32_t node) {
     waits_[node].suppliers.push_back({ProcessNodeOf(sharer), false});
   for (const int child : wait.children)
     waits_[node].suppliers.push_back({ProcessNodeOf(child), false});
+}
+
+bool ProcessGraph::IsSharedWait(uint32_t node) const {
+  return nodes_[node].kind == ProcessNode::Kind::kThread &&
+         nodes_[node].stand == ThreadStand::kWaits && nodes_[node].facts->wait.files.size() == 1 &&
+         nodes_[node].facts->wait.files[0].is_public;
+}
+
+bool ProcessGraph::IsSystemVWait(uint32_t node) const {
+  return IsSharedWait(node) && IsOfSystemV(nodes_[node].facts->wait.files[0]);
+}
+
+// Who has a message queue with a name open need not be who sends the next message: others will
+// come. It is taken for that in a circle alone. Who took from a semaphore of System V last, or sent
+// a message last, in a circle of such waits alone, as of semaphores that are locks.
+bool ProcessGraph::LeadsBack(uint32_t node) const {
+  std::set<uint32_t> seen;
+  std::vector<uint32_t> open = {node};
+  while (!open.empty()) {
+    const uint32_t at = open.back();
+    open.pop_back();
+    for (const WaitEdge& edge : waits_[at].suppliers) {
+      const bool is_process = nodes_[edge.to].kind == ProcessNode::Kind::kProcess;
+      const bool is_own = nodes_[edge.to].pid == nodes_[node].pid;
+      if (is_own && at == node) continue;
+      if (is_own) return true;
+      if ((is_process || !IsSystemVWait(node) || IsSystemVWait(edge.to)) &&
+          seen.insert(edge.to).second)
+        open.push_back(edge.to);
+    }
+  }
+  return false;
 }
 
 // A process whom nobody waits for, other than its own idle threads, is nobody's victim.

@@ -92,6 +92,9 @@ class ProcessGraph {
   void WaitForOwnProcess(uint32_t node);
   void WaitForDead(uint32_t node);
   void WaitForCopied(uint32_t node);
+  bool IsSharedWait(uint32_t node) const;
+  bool IsSystemVWait(uint32_t node) const;
+  bool LeadsBack(uint32_t node) const;
   void DropUnwaited(std::vector<WaitNode>* waits) const;
   void Unknown(uint32_t node) { Stand(node, ThreadStand::kUnknown); }
   void Stand(uint32_t node, ThreadStand stand);

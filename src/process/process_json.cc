@@ -50,11 +50,14 @@ Json FileObject(const WaitFile& file) {
             {"others", HolderObjects(file.others)},
             {"others_unknown", file.others_unknown}};
   if (file.others_hidden) json["others_hidden"] = true;
+  if (file.others_unsent) json["others_unsent"] = true;
   if (file.listening) json["listens"] = true;
   if (file.backlog) json["backlog"] = true;
   if (file.queued != 0) json["queued"] = file.queued;
   if (file.outside) json["outside"] = true;
   if (file.is_idle) json["idle"] = true;
+  if (file.is_public) json["public"] = true;
+  if (file.others_unsure) json["others_unsure"] = true;
   if (file.signals != 0) json["signals"] = file.signals;
   return json;
 }
@@ -123,6 +126,7 @@ std::string ThreadLine(const ThreadFacts& thread, const ProcessScene& scene, Tim
   json.update(ThreadObject(thread, scene));
   if (thread.system_call >= 0)
     json["system_call"] = {{"number", thread.system_call}, {"name", thread.system_call_name}};
+  if (!thread.kernel_function.empty()) json["kernel_function"] = thread.kernel_function;
   json["cpu_s"] = Rounded(thread.cpu_time);
   if (thread.wait.kind != WaitKind::kNone) json["waits_for"] = WaitObject(thread, *scene.look);
   if (thread.spin) json["spin"] = SpinObject(*thread.spin);
@@ -155,6 +159,13 @@ std::string ProcessLine(const ProcessFacts& process, const ProcessScene& scene, 
   if (!process.shares_memory_with.empty())
     json["shares_memory_with"] = OnTheirHost(process.shares_memory_with);
   if (process.is_hidden) json["hidden"] = true;
+  if (process.stop_signal != 0) json["stop_signal"] = process.stop_signal;
+  if (process.stopped_in_background) json["in_background"] = true;
+  if (process.tracer != 0) {
+    json["tracer"] = IdOnHost(process.tracer);
+    json["tracer_name"] = process.tracer_name;
+  }
+  if (!process.frozen_by.empty()) json["frozen_by"] = process.frozen_by;
   json["troubles"] = process.warnings;
   return JsonLine(json);
 }

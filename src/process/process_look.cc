@@ -12,6 +12,7 @@
 #include <iterator>
 
 #include "proc/system_call_32.h"
+#include "process/process_graph.h"
 #include "process/signal_sets.h"
 
 namespace hangscope {
@@ -136,6 +137,8 @@ bool ProcessLook::Read() {
   facts_.name = stat->name;
   facts_.parent = stat->parent;
   facts_.state = stat->state;
+  if (stat->state == ThreadState::kStopped) facts_.stop_signal = stat->wait_status;
+  facts_.stopped_in_background = stat->terminal != 0 && stat->foreground != stat->group;
   facts_.command = context_.proc.CommandLine(pid_);
   facts_.shares_memory_with = context_.tree.WhoSharesMemory(pid_, stat->stack_begin);
   leads_to_.insert(facts_.shares_memory_with.begin(), facts_.shares_memory_with.end());
@@ -206,11 +209,12 @@ void ProcessLook::SayWhatCannotBeSeen() {
                        ErrorText(work.raw.call_error),
                        WhatGrantsLooking(OwnCapabilities(), geteuid() == 0,
                                          WhoElseMayLook(context_.proc, work.raw.status.user))));
-    if (work.raw.status.tracer != 0)
-      Warn(
-          fmt::format("process {} is traced by process {}, a debugger or strace, so its threads "
-                      "cannot be stopped",
-                      pid_, work.raw.status.tracer));
+    if (work.raw.status.tracer == 0) continue;
+    facts_.tracer = work.raw.status.tracer;
+    const auto tracer = context_.proc.Stat(facts_.tracer);
+    facts_.tracer_name = tracer ? tracer->name : "";
+    Warn(fmt::format("process {} is traced by process {}{}, so its threads cannot be stopped", pid_,
+                     facts_.tracer, tracer ? fmt::format(" ({})", tracer->name) : ""));
   }
   char ident[5] = {};
   if (const auto maps = context_.proc.Read(fmt::format("{}/maps", living_))) {
@@ -313,9 +317,15 @@ TaskSystemCall ProcessLook::ExplainCall(Work* work, ThreadFacts* thread) const {
 // Which one that is nobody can see, and the call itself has not begun.
 bool ProcessLook::IsAnsweredByASupervisor(const RawThread& raw) const {
   if (!raw.status.has_call_filter || !raw.IsBlocked()) return false;
-  const auto where = context_.proc.Read(fmt::format("{}/task/{}/wchan", pid_, raw.tid));
-  return where && (where->starts_with("seccomp_do_user_notification") ||
-                   where->starts_with("__seccomp_filter"));
+  const std::string where = KernelFunctionOf(raw.tid);
+  return where.starts_with("seccomp_do_user_notification") || where.starts_with("__seccomp_filter");
+}
+
+// That it sleeps in; empty: the kernel does not say.
+std::string ProcessLook::KernelFunctionOf(int tid) const {
+  const std::string where =
+      context_.proc.Read(fmt::format("{}/task/{}/wchan", pid_, tid)).value_or("");
+  return where == "0" ? "" : where;
 }
 
 ThreadImage ProcessLook::ImageOf(const RawThread& raw) const {
@@ -366,6 +376,9 @@ void ProcessLook::AddPython(PythonFrames python, ThreadFacts* thread) {
 }
 
 void ProcessLook::ExplainWait(const Work& work, ThreadFacts* thread) {
+  if (thread->state == ThreadState::kDiskSleep)
+    thread->kernel_function = KernelFunctionOf(thread->tid);
+  if (WaitsForMount(work)) return ExplainMount(work, thread);
   ThreadWait wait;
   wait.kind = work.meaning.kind;
   wait.has_timeout = work.meaning.has_timeout;
@@ -396,7 +409,7 @@ void ProcessLook::ExplainWait(const Work& work, ThreadFacts* thread) {
                                        : ~kLibrarySignals);
       break;
     case WaitKind::kOther:
-      ExplainOpen(work.call, &thread->wait);
+      ExplainOpen(thread->tid, work.call, &thread->wait);
       break;
     default:
       break;
@@ -404,8 +417,40 @@ void ProcessLook::ExplainWait(const Work& work, ThreadFacts* thread) {
   AddChildrenThatEnd(&thread->wait);
 }
 
+// For an answer of the process that serves a file system: whatever asks that for anything, even
+// for the kind of a file, waits as well.
+bool ProcessLook::WaitsForMount(const Work& work) const {
+  const WaitKind kind = work.meaning.kind;
+  const bool may = kind == WaitKind::kOther || kind == WaitKind::kRead || kind == WaitKind::kWrite;
+  if (!may || !work.raw.IsBlocked()) return false;
+  const std::string where = KernelFunctionOf(work.raw.tid);
+  return where.starts_with("request_wait_answer") || where.starts_with("__fuse_");
+}
+
+void ProcessLook::ExplainMount(const Work& work, ThreadFacts* thread) {
+  const auto& a = work.call.arguments;
+  const bool is_of_descriptor = IsFileWait(work.meaning.kind);
+  int fd = is_of_descriptor ? static_cast<int>(a[0]) : -1;
+  std::string path;
+  for (size_t i = 0; i < 2 && path.empty() && !is_of_descriptor; ++i) {
+    const std::string bytes = memory_.ReadUpTo(a[i], PATH_MAX);
+    path = bytes.substr(0, bytes.find('\0'));
+    if (i == 1 && !path.starts_with('/') && static_cast<int>(a[0]) >= 0) {
+      fd = static_cast<int>(a[0]);  // of the folder that the path begins in
+      path.clear();
+    }
+  }
+  ThreadWait& wait = thread->wait;
+  wait = {};
+  wait.kind = WaitKind::kRead;
+  wait.files = {context_.files.DescribeMount(living_, fd, path)};
+  for (const auto& [process, descriptor] : wait.files[0].others) leads_to_.insert(process);
+  // A signal may not wake it, but who does is known.
+  if (!wait.files[0].others.empty()) thread->state = ThreadState::kSleeping;
+}
+
 // To open a named pipe waits until somebody has its other end open.
-void ProcessLook::ExplainOpen(const TaskSystemCall& call, ThreadWait* wait) const {
+void ProcessLook::ExplainOpen(int tid, const TaskSystemCall& call, ThreadWait* wait) const {
   size_t at = 1;  // of the path, among the arguments; the flags are next to it
 #if defined(__x86_64__)
   if (call.number == SYS_open) at = 0;
@@ -416,6 +461,11 @@ void ProcessLook::ExplainOpen(const TaskSystemCall& call, ThreadWait* wait) cons
   const std::string bytes = memory_.ReadUpTo(call.arguments[at], PATH_MAX);
   const std::string name = bytes.substr(0, bytes.find('\0'));
   if (name.empty() || name.size() == bytes.size()) return;
+  // Who serves another file may be what hangs, and would keep whoever asks for its kind as well.
+  const std::string where = KernelFunctionOf(tid);
+  const bool may =
+      where.empty() || where.starts_with("wait_for_partner") || where.starts_with("fifo_open");
+  if (!may) return;
   const int folder = static_cast<int>(call.arguments[0]);
   const std::string from = name[0] == '/'                  ? "root"
                            : at == 0 || folder == AT_FDCWD ? "cwd"
@@ -621,7 +671,16 @@ void ProcessLook::ExplainChildWait(const CallMeaning& meaning, ThreadWait* wait)
 
 void ProcessLook::ExplainFiles(const CallMeaning& meaning, ThreadWait* wait) {
   for (const CallMeaning::File& file : meaning.files)
-    wait->files.push_back(context_.files.Describe(living_, file.fd, file.wants_read));
+    wait->files.push_back(meaning.is_queue
+                              ? context_.files.DescribeQueue(living_, file.fd, file.wants_read)
+                              : context_.files.Describe(living_, file.fd, file.wants_read));
+  if (const auto& object = meaning.system_v) {
+    wait->files.push_back(
+        object->is_queue
+            ? DescribeMessageQueue(context_.proc, living_, object->id,
+                                   meaning.kind == WaitKind::kRead)
+            : DescribeSemaphores(context_.proc, living_, object->id, object->semaphores));
+  }
   if (meaning.epoll >= 0) {
     for (const int fd : context_.files.EpollFiles(living_, meaning.epoll))
       wait->files.push_back(context_.files.Describe(living_, fd, true));
@@ -720,7 +779,8 @@ void ProcessLook::StopThread(Work* work, ThreadFacts* thread) {
 }
 
 void ProcessLook::Verify() {
-  const bool is_frozen = context_.freezer.Holds(pid_);
+  facts_.frozen_by = context_.freezer.WhatHolds(pid_);
+  const bool is_frozen = !facts_.frozen_by.empty();
   for (size_t i = 0; i < work_.size(); ++i) {
     const Work& work = work_[i];
     ThreadFacts& thread = facts_.threads[i];

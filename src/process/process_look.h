@@ -130,7 +130,9 @@ class ProcessLook {
   PythonFrames PythonFramesOf(const RawThread& raw, uint64_t stack_pointer);
   void AddPython(PythonFrames python, ThreadFacts* thread);
   void ExplainWait(const Work& work, ThreadFacts* thread);
-  void ExplainOpen(const TaskSystemCall& call, ThreadWait* wait) const;
+  void ExplainOpen(int tid, const TaskSystemCall& call, ThreadWait* wait) const;
+  bool WaitsForMount(const Work& work) const;
+  void ExplainMount(const Work& work, ThreadFacts* thread);
   void ExplainFutexWait(const Work& work, ThreadFacts* thread);
   void ExplainPythonLock(uint64_t stack_pointer, ThreadWait* wait);
   void ExplainSharedWord(const FutexWord& word, ThreadWait* wait);
@@ -156,6 +158,7 @@ class ProcessLook {
   bool NapsAgain(const Work& work, ThreadFacts* thread);
   std::string VariableName(uint64_t address);
   bool IsAnsweredByASupervisor(const RawThread& raw) const;
+  std::string KernelFunctionOf(int tid) const;
   void Warn(std::string sentence);
 
   InspectionContext& context_;

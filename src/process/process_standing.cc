@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
+#include <utility>
 
 #include "process/process_words.h"
 
@@ -32,6 +34,10 @@ std::string WhyUnknown(const ThreadFacts& thread, const SystemSample& look) {
   }
   if (wait.kind == WaitKind::kOpen) return "who will is not known";
   for (const WaitFile& file : wait.files) {
+    if (IsOfSystemV(file)) return "whoever knows its number may";
+    if (file.kind == FileKind::kRing)
+      return "the kernel does that, and for whom it waits is not known";
+    if (file.kind == FileKind::kMount) return "who serves it is not known";
     if (file.others_hidden)
       return "processes that may not be looked into might have the other end open, too";
     if (file.others_unknown) return "who has the other end is not known";
@@ -79,6 +85,10 @@ class Standing {
       const ProcessNode& node = graph_.nodes()[i];
       if (node.kind == ProcessNode::Kind::kThread && asked_.count(node.pid) != 0) Add(i);
     }
+    // Not again what a chain ends with.
+    for (auto& [tid, clause] : outside_) {
+      if (chained_.count(tid) == 0) standing_.outside.push_back(std::move(clause));
+    }
     standing_.complete = look_.asked_are_all;
     for (const int pid : asked_) {
       const ProcessFacts* const process = FindProcess(look_, pid);
@@ -125,7 +135,8 @@ class Standing {
         return AddTicker(thread);
       case ThreadStand::kOutside:
         if (told_.count(thread.tid) != 0) return;
-        return standing_.outside.push_back(WaitsFor(thread, look_));
+        outside_.emplace_back(thread.tid, WaitsFor(thread, look_));
+        return;
       case ThreadStand::kUnknown:
         return standing_.unknown.push_back(
             fmt::format("{}: {}", WaitsFor(thread, look_), WhyUnknown(thread, look_)));
@@ -146,7 +157,7 @@ class Standing {
     standing_.tickers.push_back(thread.tid);
     const auto is_outside = [](const WaitFile& file) { return file.outside || file.listening; };
     if (std::any_of(thread.wait.files.begin(), thread.wait.files.end(), is_outside))
-      standing_.outside.push_back(WaitsFor(thread, look_));
+      outside_.emplace_back(0, WaitsFor(thread, look_));
   }
 
   bool WaitsForSignal(int tid) const {
@@ -161,7 +172,7 @@ class Standing {
     if (told_.count(thread.tid) != 0) return;
     if (for_signal_.count(thread.tid) != 0) {
       if (WaitsForSignal(thread.tid))
-        standing_.outside.push_back(WaitsFor(thread, look_) + ", or for a signal that it handles");
+        outside_.emplace_back(0, WaitsFor(thread, look_) + ", or for a signal that it handles");
       return;
     }
     if (stuck_[i]) {
@@ -169,10 +180,66 @@ class Standing {
           fmt::format("{}: perhaps nobody could end that", WaitsFor(thread, look_)));
       return;
     }
-    for (const WaitEdge& edge : graph_.waits()[i].suppliers) {
-      if (asked_.count(graph_.nodes()[edge.to].pid) == 0 && !stuck_[edge.to])
-        return standing_.outside.push_back(WaitsFor(thread, look_));
+    int last = 0;
+    if (std::string chain = ChainFrom(i, &last); !chain.empty()) {
+      chained_.insert(last);
+      outside_.emplace_back(0, std::move(chain));
+      return;
     }
+    for (const WaitEdge& edge : graph_.waits()[i].suppliers) {
+      if (asked_.count(graph_.nodes()[edge.to].pid) != 0 || stuck_[edge.to]) continue;
+      outside_.emplace_back(0, WaitsFor(thread, look_));
+      return;
+    }
+  }
+
+  // The only thread that has what `i` waits for, a lock of a file or the other end of a pipe or
+  // socket; nothing: it is none, or there are more.
+  std::optional<uint32_t> OnlyPartner(uint32_t i) const {
+    const WaitKind kind = graph_.nodes()[i].facts->wait.kind;
+    if (!IsFileWait(kind) && kind != WaitKind::kFileLock) return std::nullopt;
+    std::vector<uint32_t> partners;
+    for (const WaitEdge& edge : graph_.waits()[i].suppliers) {
+      const auto only = OnlyThread(edge.to);
+      if (!only || graph_.nodes()[*only].pid == graph_.nodes()[i].pid) return std::nullopt;
+      partners.push_back(*only);
+    }
+    // A shell whose command has inherited it waits for that one's end.
+    const std::vector<uint32_t> all = partners;
+    std::erase_if(partners, [&](uint32_t partner) {
+      const ThreadWait& wait = graph_.nodes()[partner].facts->wait;
+      return wait.kind == WaitKind::kChild && wait.children.size() == 1 &&
+             std::any_of(all.begin(), all.end(), [&](uint32_t other) {
+               return graph_.nodes()[other].pid == wait.children[0];
+             });
+    });
+    return partners.size() == 1 ? std::optional(partners[0]) : std::nullopt;
+  }
+
+  std::optional<uint32_t> OnlyThread(uint32_t to) const {
+    if (graph_.nodes()[to].kind == ProcessNode::Kind::kThread) return to;
+    const auto& threads = graph_.waits()[to].suppliers;
+    const bool is_one =
+        graph_.nodes()[to].kind == ProcessNode::Kind::kProcess && threads.size() == 1;
+    return is_one ? std::optional(threads[0].to) : std::nullopt;
+  }
+
+  // "4711 cat waits for data from a pipe (fd 0) written by 4712 nc, and 4712 nc waits for a
+  // connection": where whom it waits for, *last, does something else, which comes from outside.
+  // Else empty.
+  std::string ChainFrom(uint32_t i, int* last) const {
+    constexpr size_t kMostLinks = 4;
+    std::string text = WaitsFor(*graph_.nodes()[i].facts, look_);
+    for (size_t links = 0; links < kMostLinks; ++links) {
+      const auto partner = OnlyPartner(i);
+      if (!partner) return "";
+      i = *partner;
+      text += ", and " + WaitsFor(*graph_.nodes()[i].facts, look_);
+      *last = graph_.nodes()[i].tid;
+      if (graph_.nodes()[i].stand == ThreadStand::kOutside) return text;
+      if (graph_.nodes()[i].stand != ThreadStand::kWaits) return "";
+    }
+    return "";
   }
 
   const std::vector<SystemSample>& looks_;
@@ -183,6 +250,8 @@ class Standing {
   std::set<int> told_;        // threads of findings that count
   std::set<int> for_signal_;  // of those that a handler could end
   std::map<int, const ThreadFacts*> before_;
+  std::vector<std::pair<int, std::string>> outside_;  // who waits for it, and what is told of that
+  std::set<int> chained_;                             // of these, whom others wait for, who tell it
   ProcessStanding standing_;
 };
 

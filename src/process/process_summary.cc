@@ -33,6 +33,9 @@ std::string OwnFilesText(const FindingDraft& draft, const JudgedProcesses& judge
   if (kinds == std::set{FileKind::kEvent})
     return fmt::format("{}{} an eventfd that only this process has, and nobody there can {}", verb,
                        s, other);
+  if (kinds == std::set{FileKind::kQueue})
+    return fmt::format("wait{} for a message queue that only this process has, and nobody there {}",
+                       s, reads ? "can send to it" : "receives from it");
   return fmt::format(
       "{}{} a pipe{} socket{} whose other end only this process has, and nobody "
       "there can {}",
@@ -64,6 +67,16 @@ size_t DifferentWaits(const FindingDraft& draft, const JudgedProcesses& judged) 
   std::set<decltype(ObjectOf({}))> waits;
   for (const uint32_t i : draft.members) waits.insert(ObjectOf(judged.node(i).facts->wait));
   return waits.size();
+}
+
+// "is stopped by SIGSTOP".
+std::string WhyHalted(const FindingDraft& draft, const JudgedProcesses& judged) {
+  const ProcessFacts* const process = FindProcess(judged.look, draft.about);
+  if (process == nullptr) return "is stopped";
+  const bool is_traced =
+      std::any_of(process->threads.begin(), process->threads.end(),
+                  [](const ThreadFacts& thread) { return thread.state == ThreadState::kTraced; });
+  return StandsStill(*process, is_traced ? ThreadState::kTraced : ThreadState::kStopped);
 }
 
 // Of different ones, two.
@@ -163,11 +176,11 @@ std::string SummaryOf(const FindingDraft& draft, const JudgedProcesses& judged) 
                          OwnFilesText(draft, judged, reads));
     }
     case FindingKind::kStoppedChild:
-      return fmt::format("stopped child, {} wait{} for {}, which is stopped", count, one ? "s" : "",
-                         ProcessLabel(judged.look, draft.about));
+      return fmt::format("stopped child, {} wait{} for {}, which {}", count, one ? "s" : "",
+                         ProcessLabel(judged.look, draft.about), WhyHalted(draft, judged));
     case FindingKind::kHeld:
-      return fmt::format("held, {} wait{} for {}, which is stopped", count, one ? "s" : "",
-                         ProcessLabel(judged.look, draft.about));
+      return fmt::format("held, {} wait{} for {}, which {}", count, one ? "s" : "",
+                         ProcessLabel(judged.look, draft.about), WhyHalted(draft, judged));
     case FindingKind::kSpin:
       return fmt::format("spin, {} {}, and nobody is left to end that", count,
                          one ? DoesWhat(first, judged.look) : SpinTexts(draft, judged));

@@ -243,7 +243,9 @@ std::vector<const ThreadFacts*> ThreadsInOrder(const ProcessScene& scene, std::s
 
 std::vector<std::string> Cells(const ThreadFacts& thread, const ProcessScene& scene) {
   const std::string waits =
-      thread.state == ThreadState::kSleeping ? WaitedFor(thread, *scene.look) : "";
+      thread.state == ThreadState::kSleeping || thread.state == ThreadState::kDiskSleep
+          ? WaitedFor(thread, *scene.look)
+          : "";
   const ThreadStand stand = StandOf(thread, *scene.judgement);
   const bool lasts = thread.state != ThreadState::kRunning && stand != ThreadStand::kMoves;
   return {Label(thread, *scene.look), StateText(thread, stand),

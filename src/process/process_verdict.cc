@@ -1,6 +1,7 @@
 #include "process/process_verdict.h"
 
 #include <fmt/format.h>
+#include <signal.h>
 
 #include <algorithm>
 #include <set>
@@ -243,13 +244,19 @@ void ProcessJudge::AddStates() {
     const bool frozen = any(ThreadState::kFrozen);
     const bool traced = any(ThreadState::kTraced);
     finding.kind = FindingKind::kStopped;
-    finding.summary = fmt::format("stopped, {} is {}", label,
-                                  frozen   ? "frozen by its control group"
-                                  : traced ? "held by a debugger"
-                                           : "stopped by a signal");
-    finding.evidence.push_back(frozen   ? "it goes on when the group is thawed"
-                               : traced ? "it goes on when the debugger lets it"
-                                        : fmt::format("kill -CONT {} lets it go on", asked.pid));
+    const ThreadState state = frozen   ? ThreadState::kFrozen
+                              : traced ? ThreadState::kTraced
+                                       : ThreadState::kStopped;
+    finding.summary =
+        fmt::format("stopped, {} {}{}", label, StandsStill(asked, state),
+                    state == ThreadState::kStopped && asked.stop_signal == 0 ? " by a signal" : "");
+    const bool by_terminal = (asked.stop_signal == SIGTTIN || asked.stop_signal == SIGTTOU) &&
+                             asked.stopped_in_background;
+    finding.evidence.push_back(
+        frozen        ? "it goes on when the group is thawed"
+        : traced      ? "it goes on when the debugger lets it"
+        : by_terminal ? "the shell's fg lets it go on; after kill -CONT alone it would stop again"
+                      : fmt::format("kill -CONT {} lets it go on", asked.pid));
     Finish(std::move(finding));
   }
 }

@@ -1,8 +1,11 @@
 #include "process/process_words.h"
 
 #include <fmt/format.h>
+#include <signal.h>
+#include <string.h>
 
 #include <algorithm>
+#include <bit>
 #include <cerrno>
 #include <iterator>
 #include <set>
@@ -11,6 +14,7 @@
 #include "base/status.h"
 #include "base/units.h"
 #include "base/utf8.h"
+#include "process/signal_sets.h"
 #include "verdict/text.h"
 
 namespace hangscope {
@@ -19,6 +23,13 @@ namespace {
 constexpr size_t kMostName = 60;
 constexpr size_t kMostOthers = 3;
 constexpr size_t kMostLines = 16;  // of a finding
+
+// "SIGTERM", "SIGRTMIN+1"
+std::string SignalName(int number) {
+  if (number >= SIGRTMIN) return fmt::format("SIGRTMIN+{}", number - SIGRTMIN);
+  const char* const name = sigabbrev_np(number);
+  return name == nullptr ? fmt::format("signal {}", number) : fmt::format("SIG{}", name);
+}
 
 std::string Short(const std::string& name) { return Printable(name, kMostName); }
 
@@ -99,6 +110,14 @@ const char* FileKindText(FileKind kind) {
       return "an epoll";
     case FileKind::kProcess:
       return "the end of a process";
+    case FileKind::kQueue:
+      return "a message queue";
+    case FileKind::kSemaphore:
+      return "a semaphore";
+    case FileKind::kRing:
+      return "completions of an io_uring";
+    case FileKind::kMount:
+      return "a mount";
     case FileKind::kDevice:
       return "a device";
     default:
@@ -116,6 +135,7 @@ bool HasName(const WaitFile& file) {
     case FileKind::kSignals:
     case FileKind::kEpoll:
     case FileKind::kProcess:
+    case FileKind::kRing:
       return false;
     default:
       return !file.name.empty();
@@ -150,17 +170,52 @@ std::string EndText(const WaitFile& file, int own, const SystemSample& look) {
                      file.fd);
 }
 
+// "System V semaphore 1 of set 3, last taken by 4713 server"
+std::string SystemVText(const WaitFile& file, const SystemSample& look) {
+  if (file.others.empty()) return Short(file.name);
+  const char* const did = file.kind == FileKind::kSemaphore ? "last taken"
+                          : file.wants_read                 ? "last sent"
+                                                            : "last received";
+  return fmt::format("{}, {} by {}", Short(file.name), did, Processes(HoldersOf(file), 0, look));
+}
+
+// "SIGUSR1", "SIGUSR1 or SIGTERM", "one of 5 signals"
+std::string SignalNames(uint64_t signals) {
+  constexpr int kMost = 3;
+  std::string text;
+  for (int number = 1; number <= 64; ++number) {
+    if ((signals & SignalBit(number)) != 0)
+      text += (text.empty() ? "" : " or ") + SignalName(number);
+  }
+  return std::popcount(signals) <= kMost ? text
+                                         : fmt::format("one of {} signals", std::popcount(signals));
+}
+
 // "a pipe (fd 3) that only 4713 server writes".
 std::string FileText(const WaitFile& file, int own, const SystemSample& look) {
   if (file.kind == FileKind::kProcess) return EndText(file, own, look);
-  std::string text = HasName(file) ? Short(file.name) : FileKindText(file.kind);
+  if (IsOfSystemV(file)) return SystemVText(file, look);
+  if (file.kind == FileKind::kMount) {
+    const std::string server =
+        file.others.empty() ? "" : ", served by " + Processes(HoldersOf(file), own, look);
+    return file.name.empty()
+               ? "an answer of a file system that a process serves"
+               : fmt::format("an answer of the file system {}{}", Short(file.name), server);
+  }
+  std::string text = file.kind == FileKind::kSignals && file.signals != 0
+                         ? SignalNames(file.signals)
+                     : HasName(file) ? Short(file.name)
+                                     : FileKindText(file.kind);
   if (file.is_idle)
     text += file.kind == FileKind::kTimer ? " that is not armed" : " that watches no file";
   if (file.fd >= 0) text += fmt::format(" (fd {})", file.fd);
   const std::set<int> pids = file.is_idle ? std::set<int>() : HoldersOf(file);
   if (pids.empty()) return text;
-  return fmt::format("{} {} by {}{}", text, file.wants_read ? "written" : "read",
-                     Processes(pids, own, look), file.others_unknown ? " and perhaps others" : "");
+  const char* const used = !file.wants_read                ? "read"
+                           : file.kind == FileKind::kQueue ? "sent"
+                                                           : "written";
+  return fmt::format("{} {} by {}{}", text, used, Processes(pids, own, look),
+                     file.others_unknown ? " and perhaps others" : "");
 }
 
 // Of one that connects.
@@ -185,6 +240,22 @@ std::string ChildText(const ThreadWait& wait, const SystemSample& look) {
   return "the end of child " + Processes({wait.children[0]}, 0, look);
 }
 
+std::string WhatComesFrom(FileKind kind) {
+  switch (kind) {
+    case FileKind::kEvent:
+    case FileKind::kTimer:
+    case FileKind::kSemaphore:
+    case FileKind::kSignals:
+    case FileKind::kRing:
+    case FileKind::kMount:
+      return "";
+    case FileKind::kQueue:
+      return "a message from ";
+    default:
+      return "data from ";
+  }
+}
+
 std::string FilesText(const ThreadFacts& thread, const SystemSample& look) {
   const ThreadWait& wait = thread.wait;
   if (wait.files.empty()) return wait.kind == WaitKind::kAccept ? "a connection" : "files";
@@ -204,9 +275,7 @@ std::string FilesText(const ThreadFacts& thread, const SystemSample& look) {
     case WaitKind::kPoll:
       return (wait.files[0].listening ? "a connection to " : "") + first;
     default:
-      return (shown.kind == FileKind::kEvent || shown.kind == FileKind::kTimer ? ""
-                                                                               : "data from ") +
-             first;
+      return WhatComesFrom(shown.kind) + first;
   }
 }
 
@@ -423,6 +492,8 @@ std::string ProcessLabel(const SystemSample& look, int pid) {
 
 std::string WaitedFor(const ThreadFacts& thread, const SystemSample& look) {
   const ThreadWait& wait = thread.wait;
+  if (thread.state == ThreadState::kDiskSleep && !thread.kernel_function.empty())
+    return "the kernel, in " + Short(thread.kernel_function);
   switch (wait.kind) {
     case WaitKind::kNone:
       return "";
@@ -551,11 +622,11 @@ std::string DoesWhat(const ThreadFacts& thread, const SystemSample& look) {
       return thread.spin && thread.spin->period != 0 ? SpinText(*thread.spin, thread.pid, look)
                                                      : "runs";
     case ThreadState::kStopped:
-      return "is stopped";
     case ThreadState::kTraced:
-      return "is held by a debugger";
-    case ThreadState::kFrozen:
-      return "is frozen by its control group";
+    case ThreadState::kFrozen: {
+      const ProcessFacts* const process = FindProcess(look, thread.pid);
+      return StandsStill(process == nullptr ? ProcessFacts() : *process, thread.state);
+    }
     case ThreadState::kZombie:
     case ThreadState::kDead:
       return "ended";
@@ -568,6 +639,22 @@ std::string DoesWhat(const ThreadFacts& thread, const SystemSample& look) {
   const std::string what = WaitedFor(thread, look);
   if (what.empty()) return fmt::format("sleeps{}", lasted);
   return fmt::format("waits{} for {}", lasted, what);
+}
+
+std::string StandsStill(const ProcessFacts& process, ThreadState state) {
+  if (state == ThreadState::kFrozen)
+    return "is frozen by its control group" +
+           (process.frozen_by.empty() ? "" : ": " + Short(process.frozen_by));
+  if (state == ThreadState::kTraced)
+    return process.tracer == 0 ? "is held by a debugger"
+                               : fmt::format("is held by {} {}, which traces it",
+                                             IdOnHost(process.tracer), Short(process.tracer_name));
+  const bool by_terminal = process.stop_signal == SIGTTIN || process.stop_signal == SIGTTOU;
+  if (by_terminal && process.stopped_in_background)
+    return fmt::format("is stopped by its terminal: it is in the background and {} it",
+                       process.stop_signal == SIGTTIN ? "reads" : "writes or changes");
+  return process.stop_signal == 0 ? "is stopped"
+                                  : "is stopped by " + SignalName(process.stop_signal);
 }
 
 const StackFrame* OwnFrame(const ThreadFacts& thread) {

@@ -44,6 +44,9 @@ const StackFrame* OwnFrame(const ThreadFacts& thread);
 // libraries and of what starts the program are left out.
 std::vector<const StackFrame*> CallingFrames(const ThreadFacts& thread, size_t most);
 // "transfer  abba.c:31" of a frame; empty where it is null.
+// "is stopped by SIGSTOP", "is held by 4711 gdb, which traces it": of one whose threads are.
+std::string StandsStill(const ProcessFacts& process, ThreadState state);
+
 std::string FrameText(const StackFrame* frame);
 
 }  // namespace hangscope

@@ -23,6 +23,9 @@ constexpr int kMostDescriptors = 1 << 16;
 #ifndef SYS_epoll_pwait2
 #define SYS_epoll_pwait2 441
 #endif
+#ifndef SYS_io_uring_enter
+#define SYS_io_uring_enter 426
+#endif
 #ifndef SYS_clone3
 #define SYS_clone3 435
 #endif
@@ -615,6 +618,61 @@ CallMeaning ExplainFcntl(const TaskSystemCall& call) {
   return OneFile(WaitKind::kFileLock, call.arguments[0]);
 }
 
+// Of POSIX: given an instant.
+CallMeaning ExplainQueue(const TaskSystemCall& call) {
+  CallMeaning meaning = OneFile(
+      call.number == SYS_mq_timedreceive ? WaitKind::kRead : WaitKind::kWrite, call.arguments[0]);
+  meaning.is_queue = true;
+  meaning.has_timeout = call.arguments[4] != 0;
+  return meaning;
+}
+
+// Of a ring that has a descriptor. A timeout is among what its last arguments point to, if the
+// flags say that they do.
+CallMeaning ExplainRing(const TaskSystemCall& call, const ReadMemory& read) {
+  constexpr uint64_t kGetEvents = 1;        // IORING_ENTER_GETEVENTS
+  constexpr uint64_t kExtended = 1 << 3;    // IORING_ENTER_EXT_ARG
+  constexpr uint64_t kRegistered = 1 << 4;  // IORING_ENTER_REGISTERED_RING
+  constexpr uint64_t kTimeAt = 16;          // in struct io_uring_getevents_arg
+  const uint64_t flags = call.arguments[3];
+  if ((flags & kGetEvents) == 0 || (flags & kRegistered) != 0) return Other();
+  CallMeaning meaning = OneFile(WaitKind::kRead, call.arguments[0]);
+  uint64_t time = 0;
+  if ((flags & kExtended) != 0 && read(call.arguments[4] + kTimeAt, &time, sizeof time))
+    ReadTimeout(&meaning, time, read);
+  return meaning;
+}
+
+CallMeaning ExplainSystemVQueue(const TaskSystemCall& call) {
+  CallMeaning meaning = Other(call.number == SYS_msgrcv ? WaitKind::kRead : WaitKind::kWrite);
+  meaning.system_v = CallMeaning::SystemV{static_cast<int>(call.arguments[0]), true, {}};
+  return meaning;
+}
+
+// Who waits until one is zero does not wait to take one.
+CallMeaning ExplainSemaphores(const TaskSystemCall& call, const ReadMemory& read) {
+  constexpr uint64_t kMostOperations = 500;  // SEMOPM
+  struct Operation {                         // struct sembuf
+    uint16_t number;
+    int16_t change;
+    int16_t flags;
+  };
+  CallMeaning meaning = Other();
+  if (call.number == SYS_semtimedop) ReadTimeout(&meaning, call.arguments[3], read);
+  CallMeaning::SystemV set{static_cast<int>(call.arguments[0]), false, {}};
+  for (uint64_t i = 0; i < std::min(call.arguments[2], kMostOperations); ++i) {
+    Operation operation = {};
+    if (!read(call.arguments[1] + i * sizeof operation, &operation, sizeof operation) ||
+        operation.change == 0)
+      return meaning;
+    if (operation.change < 0) set.semaphores.push_back({operation.number, -operation.change});
+  }
+  if (set.semaphores.empty()) return meaning;
+  meaning.kind = WaitKind::kRead;
+  meaning.system_v = std::move(set);
+  return meaning;
+}
+
 CallMeaning ExplainSleep(const TaskSystemCall& call, const ReadMemory& read) {
   CallMeaning meaning = Other(WaitKind::kTime);
   meaning.has_timeout = true;
@@ -665,7 +723,6 @@ CallMeaning ExplainSystemCall(const TaskSystemCall& call, const ReadMemory& read
     case SYS_recvfrom:
     case SYS_recvmsg:
     case SYS_recvmmsg:
-    case SYS_mq_timedreceive:
       return OneFile(WaitKind::kRead, a[0]);
     case SYS_write:
     case SYS_writev:
@@ -673,8 +730,12 @@ CallMeaning ExplainSystemCall(const TaskSystemCall& call, const ReadMemory& read
     case SYS_sendto:
     case SYS_sendmsg:
     case SYS_sendmmsg:
-    case SYS_mq_timedsend:
       return OneFile(WaitKind::kWrite, a[0]);
+    case SYS_mq_timedreceive:
+    case SYS_mq_timedsend:
+      return ExplainQueue(call);
+    case SYS_io_uring_enter:
+      return ExplainRing(call, read);
     case SYS_connect:
       return ExplainConnect(call, read);
     case SYS_accept:
@@ -729,11 +790,12 @@ CallMeaning ExplainSystemCall(const TaskSystemCall& call, const ReadMemory& read
       ReadTimeout(&meaning, a[2], read);
       return meaning;
     }
-    case SYS_semtimedop: {
-      CallMeaning meaning = Other();
-      ReadTimeout(&meaning, a[3], read);
-      return meaning;
-    }
+    case SYS_semop:
+    case SYS_semtimedop:
+      return ExplainSemaphores(call, read);
+    case SYS_msgrcv:
+    case SYS_msgsnd:
+      return ExplainSystemVQueue(call);
     default:
       return Other();
   }

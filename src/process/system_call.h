@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "model/process.h"
+#include "proc/ipc/system_v.h"
 #include "proc/proc_text.h"
 #include "proc/process_memory.h"
 
@@ -42,9 +43,17 @@ struct CallMeaning {
     bool wants_read = true;
   };
   std::vector<File> files;  // of kRead, kWrite, kPoll, kAccept, kConnect, kFileLock
-  std::string address;      // of kConnect: the sockaddr; empty: it could not be read
-  bool files_cut = false;   // there are more than are listed
-  int epoll = -1;           // of kPoll: its interest list is in this descriptor's fdinfo
+  // Of kRead and kWrite where there is no descriptor: a queue of System V, a set of its semaphores.
+  struct SystemV {
+    int id = -1;
+    bool is_queue = false;
+    std::vector<SemaphoreWish> semaphores;  // that it takes from, all at once
+  };
+  std::optional<SystemV> system_v;
+  bool is_queue = false;   // of kRead and kWrite: the descriptor is one of mq_open
+  std::string address;     // of kConnect: the sockaddr; empty: it could not be read
+  bool files_cut = false;  // there are more than are listed
+  int epoll = -1;          // of kPoll: its interest list is in this descriptor's fdinfo
   ChildChoice children = ChildChoice::kAny;
   int child = 0;  // process, group (0: the caller's) or descriptor
   // Of kSignal: the signals that it waits for; or those that it does not block, and that end it

@@ -199,6 +199,21 @@ TEST(ProcText, NamesTcpAddresses) {
   EXPECT_EQ(lines[0].inode, 4711u);
 }
 
+TEST(ProcText, MountsAreListedWithTheirDevices) {
+  const auto mounts = ParseMounts(
+      "27 1 254:0 / / rw,relatime - ext4 /dev/root rw\n"
+      "43 27 0:39 / /mnt/far rw,nosuid shared:1 - fuse.sshfs host:/ rw,user_id=0\n"
+      "nonsense - of a line\n");
+  ASSERT_EQ(mounts.size(), 2u);
+  EXPECT_EQ(mounts[0].device, "fe:00");
+  EXPECT_EQ(mounts[1].device, "00:27");
+  EXPECT_EQ(mounts[1].minor, 39u);
+  EXPECT_EQ(mounts[1].point, "/mnt/far");
+  EXPECT_EQ(mounts[1].type, "fuse.sshfs");
+  EXPECT_EQ(ParseDescriptorInfo("flags:\t02\nfuse_connection:\t39\n").fuse, 39u);
+  EXPECT_FALSE(ParseDescriptorInfo("flags:\t02\n").fuse.has_value());
+}
+
 // A target's memory that a test writes down; what was not written cannot be read.
 class WrittenMemory {
  public:
@@ -228,6 +243,49 @@ TaskSystemCall Call(int number, uint64_t a = 0, uint64_t b = 0, uint64_t c = 0, 
   call.number = number;
   call.arguments = {a, b, c, d, e, 0};
   return call;
+}
+
+TEST(SystemCalls, MeanWaitsForCompletionsOfARing) {
+  constexpr int kEnterRing = 426;
+  WrittenMemory memory;
+  const int64_t time[2] = {3, 0};
+  memory.Put(0x1000, time);
+  memory.Put(0x2010, uint64_t{0x1000});
+  memory.Put(0x3010, uint64_t{0});
+  const ReadMemory read = memory.reader();
+  const CallMeaning ring = ExplainSystemCall(Call(kEnterRing, 5, 0, 1, 1), read);
+  EXPECT_EQ(ring.kind, WaitKind::kRead);
+  EXPECT_EQ(ring.files.at(0).fd, 5);
+  EXPECT_FALSE(ring.has_timeout);
+  EXPECT_EQ(ExplainSystemCall(Call(kEnterRing, 5, 0, 1, 9, 0x2000), read).timeout, 3 * kSecond);
+  EXPECT_FALSE(ExplainSystemCall(Call(kEnterRing, 5, 0, 1, 9, 0x3000), read).has_timeout);
+  EXPECT_EQ(ExplainSystemCall(Call(kEnterRing, 5, 0, 1, 17), read).kind, WaitKind::kOther)
+      << "a registered one has another number";
+  EXPECT_EQ(ExplainSystemCall(Call(kEnterRing, 5, 1, 0, 0), read).kind, WaitKind::kOther);
+}
+
+TEST(SystemCalls, MeanWaitsForSemaphoresAndQueues) {
+  WrittenMemory memory;
+  const int16_t operations[6] = {1, 2, 0, 3, -4, 0};  // number, change, flags
+  memory.Put(0x1000, operations);
+  const int16_t until_zero[3] = {3, 0, 0};
+  memory.Put(0x2000, until_zero);
+  const ReadMemory read = memory.reader();
+  const CallMeaning take = ExplainSystemCall(Call(SYS_semtimedop, 7, 0x1000, 2), read);
+  EXPECT_EQ(take.kind, WaitKind::kRead);
+  ASSERT_TRUE(take.system_v && take.system_v->semaphores.size() == 1);
+  EXPECT_EQ(take.system_v->id, 7);
+  EXPECT_EQ(take.system_v->semaphores[0].number, 3);
+  EXPECT_EQ(take.system_v->semaphores[0].amount, 4);
+  EXPECT_FALSE(take.has_timeout);
+  EXPECT_EQ(ExplainSystemCall(Call(SYS_semop, 7, 0x2000, 1), read).kind, WaitKind::kOther);
+  EXPECT_EQ(ExplainSystemCall(Call(SYS_semop, 7, 0x3000, 1), read).kind, WaitKind::kOther);
+  const CallMeaning send = ExplainSystemCall(Call(SYS_msgsnd, 9), read);
+  EXPECT_EQ(send.kind, WaitKind::kWrite);
+  EXPECT_TRUE(send.system_v && send.system_v->is_queue);
+  const CallMeaning receive = ExplainSystemCall(Call(SYS_mq_timedreceive, 4), read);
+  EXPECT_TRUE(receive.is_queue && !receive.has_timeout);
+  EXPECT_TRUE(ExplainSystemCall(Call(SYS_mq_timedsend, 4, 0, 0, 0, 0x1000), read).has_timeout);
 }
 
 TEST(SystemCalls, MeanWaitsForFilesTimeAndChildren) {

@@ -35,6 +35,32 @@ TEST(ProcessStanding, ATreeThatWaitsForTheOutsideSaysForWhat) {
               standing.halted.empty());
 }
 
+TEST(ProcessStanding, WhoWaitsForSomebodyWhoWaitsForTheOutsideSaysBoth) {
+  World world;
+  world.Process(10, "client");
+  world.Process(20, "holder");
+  ThreadFacts& thread = world.Thread(10, 10, WaitKind::kFileLock, "client");
+  WaitFile file;
+  file.fd = 4, file.kind = FileKind::kFile, file.name = "/run/db.lock", file.others = {{20, 3}};
+  thread.wait.files = {file};
+  world.Thread(20, 20, WaitKind::kAccept, "holder");
+  const auto outside = [&] { return world.Judge().standing.outside; };
+  EXPECT_THAT(outside(),
+              ElementsAre("10 client waits for the lock of /run/db.lock (fd 4), held by 20 "
+                          "holder, and 20 holder waits for a connection"));
+  // The shell that started the holder has its descriptor, too.
+  world.Of(10).threads[0].wait.files[0].others = {{20, 3}, {30, 3}};
+  world.Process(30, "sh");
+  world.Thread(30, 30, WaitKind::kChild).wait.children = {20};
+  EXPECT_THAT(outside(),
+              ElementsAre(HasSubstr("held by 20 holder, 30 sh, and 20 holder waits for")));
+  world.Of(10).threads[0].wait.files[0].others = {{20, 3}};
+  world.Thread(20, 21, WaitKind::kAccept);  // any of them may give it back
+  EXPECT_THAT(outside(),
+              ElementsAre("10 client waits for the lock of /run/db.lock (fd 4), held by 20 "
+                          "holder"));
+}
+
 // For whom else sees a part of what they wait for.
 TEST(KnownWaits, AreThoseOfWhichItIsKnownWhoCouldEndThem) {
   World world;
@@ -124,9 +150,11 @@ TEST(ProcessStanding, APeerOutsideOfTheTreeIsTheOutsideAndOneInItIsNot) {
   world.Reads(10, 11, {30});
   world.Reads(10, 12, {1});
   world.Thread(30, 30, WaitKind::kAccept);
-  EXPECT_THAT(world.Judge().standing.outside,
-              ElementsAre("10 waits for a connection",
-                          "11 waits for data from a pipe (fd 3) written by 30 program"));
+  EXPECT_THAT(
+      world.Judge().standing.outside,
+      ElementsAre("10 waits for a connection",
+                  "11 waits for data from a pipe (fd 3) written by 30 program, and 30 waits "
+                  "for a connection"));
 }
 
 // A pool is asked about by the number of who started it, and its workers work.

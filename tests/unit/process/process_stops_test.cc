@@ -27,6 +27,42 @@ TEST(ProcessStops, AStoppedChildIsWaitedForInVain) {
             "stopped child, its only thread waits for process 20 (job), which is stopped");
 }
 
+TEST(ProcessStops, WhoStoppedItIsSaid) {
+  ProcessFacts process;
+  EXPECT_EQ(StandsStill(process, ThreadState::kStopped), "is stopped");
+  process.stop_signal = SIGSTOP;
+  EXPECT_EQ(StandsStill(process, ThreadState::kStopped), "is stopped by SIGSTOP");
+  process.stop_signal = SIGTTIN;
+  EXPECT_EQ(StandsStill(process, ThreadState::kStopped), "is stopped by SIGTTIN");
+  process.stopped_in_background = true;
+  EXPECT_EQ(StandsStill(process, ThreadState::kStopped),
+            "is stopped by its terminal: it is in the background and reads it");
+  process.stop_signal = SIGTTOU;
+  EXPECT_EQ(StandsStill(process, ThreadState::kStopped),
+            "is stopped by its terminal: it is in the background and writes or changes it");
+  EXPECT_EQ(StandsStill(process, ThreadState::kTraced), "is held by a debugger");
+  process.tracer = 4711, process.tracer_name = "gdb";
+  EXPECT_EQ(StandsStill(process, ThreadState::kTraced), "is held by 4711 gdb, which traces it");
+  EXPECT_EQ(StandsStill(process, ThreadState::kFrozen), "is frozen by its control group");
+  process.frozen_by = "/sys/fs/cgroup/job/cgroup.freeze";
+  EXPECT_EQ(StandsStill(process, ThreadState::kFrozen),
+            "is frozen by its control group: /sys/fs/cgroup/job/cgroup.freeze");
+}
+
+TEST(ProcessStops, WhomItsTerminalStoppedGoesOnInTheForeground) {
+  World world;
+  world.Process(20, "cat");
+  world.Of(20).stop_signal = SIGTTIN, world.Of(20).stopped_in_background = true;
+  world.Stopped(20, 20);
+  const ProcessFinding finding = Only(world.Judge());
+  EXPECT_EQ(finding.summary,
+            "stopped, process 20 (cat) is stopped by its terminal: it is in the background and "
+            "reads it");
+  EXPECT_THAT(
+      finding.evidence,
+      ElementsAre("the shell's fg lets it go on; after kill -CONT alone it would stop again"));
+}
+
 // As timeout does, whose command its terminal has stopped.
 TEST(ProcessStops, WhoWaitsForSignalsWaitsForAStoppedChildInVain) {
   World world;
