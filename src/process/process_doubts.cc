@@ -129,22 +129,27 @@ void DoubtHolders(const FindingDraft& draft, const JudgedProcesses& judged,
 }
 
 void DoubtSpins(const FindingDraft& draft, const JudgedProcesses& judged, ProcessFinding* finding) {
-  for (const uint32_t i : draft.members) {
-    const ThreadFacts::Spin& spin = *judged.node(i).facts->spin;
-    if (spin.polls_shared) {
-      return finding->Lower(spin.sharers_known ? Confidence::kLikely : Confidence::kPossible,
-                            "what it polls is shared memory, or of a file: another process may "
-                            "change it");
-    }
-    if (AsksKernel(spin))
-      finding->Lower(Confidence::kLikely,
-                     "the kernel answers its system calls, and may answer in another way");
-    if (!spin.polls.empty() && spin.polled_variable.empty() && !AsksKernel(spin)) {
-      return finding->Lower(
-          Confidence::kLikely,
-          "what it polls has no name: another process, or a device, may be able to change it");
-    }
+  const auto any = [&](const auto& is_so) {
+    return std::any_of(draft.members.begin(), draft.members.end(),
+                       [&](uint32_t i) { return is_so(*judged.node(i).facts->spin); });
+  };
+  using Spin = ThreadFacts::Spin;
+  if (any([](const Spin& spin) { return spin.polls_shared; })) {
+    const bool known =
+        !any([](const Spin& spin) { return spin.polls_shared && !spin.sharers_known; });
+    return finding->Lower(known ? Confidence::kLikely : Confidence::kPossible,
+                          "what it polls is shared memory, or of a file: another process may "
+                          "change it");
   }
+  if (any(AsksKernel))
+    finding->Lower(Confidence::kLikely,
+                   "the kernel answers its system calls, and may answer in another way");
+  if (any([](const Spin& spin) {
+        return !spin.polls.empty() && spin.polled_variable.empty() && !AsksKernel(spin);
+      }))
+    finding->Lower(
+        Confidence::kLikely,
+        "what it polls has no name: another process, or a device, may be able to change it");
 }
 
 // A handler sets a variable that has a place of its own, as those do that have names.

@@ -89,6 +89,8 @@ bool Retries(const ThreadFacts& thread, const std::vector<ThreadsById>& earlier)
     begin = std::min(begin, before.cpu_time);
     end = std::max(end, before.cpu_time);
     if (before.state == ThreadState::kRunning) continue;
+    // A look without stacks does not tell what the word is.
+    if (before.wait.kind == WaitKind::kFutex && before.wait.has_timeout) continue;
     if (!MayRetry(before) || before.wait.address != thread.wait.address ||
         before.wait.owner != thread.wait.owner)
       return false;
@@ -389,7 +391,9 @@ bool ProcessGraph::MayBeMovedBySpinner(uint32_t node) const {
   };
   return std::any_of(nodes_.begin(), nodes_.end(), [&](const ProcessNode& other) {
     // Where memory is shared, the same word has another address in each of the processes.
-    const bool is_near = other.pid == nodes_[node].pid;
+    const std::vector<int>& near = facts_.at(nodes_[node].pid)->shares_memory_with;
+    const bool is_near =
+        other.pid == nodes_[node].pid || std::count(near.begin(), near.end(), other.pid) != 0;
     return other.stand == ThreadStand::kSpins && other.facts != nodes_[node].facts &&
            (is_near ? flickers_for_it(*other.facts->spin)
                     : spin.polls_shared && !other.facts->spin->flickers.empty());

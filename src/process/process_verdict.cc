@@ -105,27 +105,30 @@ class ProcessJudge {
 };
 
 void ProcessJudge::AddEvidence(const FindingDraft& draft, ProcessFinding* finding) const {
-  const std::string apart =
-      fmt::format("{:.0f} ms", Seconds(judged_.look.begin - judged_.looks.front().begin) * 1e3);
   const bool spins = draft.kind == FindingKind::kSpin;
   const bool retries = std::any_of(draft.members.begin(), draft.members.end(),
                                    [&](uint32_t i) { return node(i).retries; });
+  TimeNs begin = judged_.look.begin;
+  TimeNs end = judged_.look.end;
+  for (const SystemSample& look : judged_.looks) {
+    begin = std::min(begin, look.begin);
+    end = std::max(end, look.end);
+  }
   if (retries) {
-    TimeNs begin = judged_.look.begin;
-    TimeNs end = judged_.look.end;
-    for (const SystemSample& look : judged_.looks) {
-      begin = std::min(begin, look.begin);
-      end = std::max(end, look.end);
-    }
     finding->evidence.push_back(
         fmt::format("what has a time limit here is begun again each time: the same in {} looks "
                     "over {:.1f} s",
                     judged_.looks.size(), Seconds(end - begin)));
   } else if (judged_.looks.size() > 1 && !spins) {
-    finding->evidence.push_back(fmt::format(
-        "{} the same in {} looks{}, and nobody in it ran meanwhile",
-        draft.members.size() == 1 ? "this wait is" : "each of these waits is", judged_.looks.size(),
-        IsOfTwoLooks(draft, judged_) ? " on its host" : fmt::format(", {} apart", apart)));
+    const std::string apart =
+        judged_.looks.size() == 2
+            ? fmt::format(", {:.0f} ms apart",
+                          Seconds(judged_.look.begin - judged_.looks.front().begin) * 1e3)
+            : fmt::format(" over {:.1f} s", Seconds(end - begin));
+    finding->evidence.push_back(
+        fmt::format("{} the same in {} looks{}, and nobody in it ran meanwhile",
+                    draft.members.size() == 1 ? "this wait is" : "each of these waits is",
+                    judged_.looks.size(), IsOfTwoLooks(draft, judged_) ? " on its host" : apart));
   }
   if (draft.kind == FindingKind::kCopiedLock) {
     const ThreadFacts& thread = *node(draft.members[0]).facts;

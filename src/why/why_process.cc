@@ -96,7 +96,7 @@ void ObserveRetries(Clock& clock, ProcessInspector& inspector, const WhyProcessO
   inspect.stacks = true;  // they tell what a word is
   const TimeNs until = clock.Monotonic() + kLongest;
   SystemSample newest = std::move(looks->back());
-  looks->clear();
+  looks->pop_back();
   while (clock.Monotonic() < until) {
     clock.Sleep(kApart);
     auto look = inspector.Inspect(options.pid, inspect);
@@ -120,7 +120,8 @@ Result<TwoLooks> SampleTwice(Clock& clock, ProcessInspector& inspector,
     if (again.ok()) *two = std::move(*again);
   }
   NoteNaps(two->looks.front(), &two->looks.back());
-  if (Suspects(two->looks)) ObserveRetries(clock, inspector, options, inspect, &two->looks);
+  if (options.others.empty() && Suspects(two->looks))
+    ObserveRetries(clock, inspector, options, inspect, &two->looks);
   const TimeNs wall = clock.Wall();
   if (!options.others.empty()) {
     auto joined = JoinLooks(std::move(two->looks), wall, options.others);
