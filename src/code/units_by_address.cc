@@ -20,7 +20,9 @@ void UnitsByAddress::ReadRanges() {
 }
 
 Dwarf_Die* UnitsByAddress::Find(uint64_t pc, Dwarf_Addr* bias) {
-  if (Dwarf_Die* const unit = dwfl_module_addrdie(module_, pc, bias)) return unit;
+  // What is of no unit libdw counts to the one before.
+  Dwarf_Die* const unit = dwfl_module_addrdie(module_, pc, bias);
+  if (unit != nullptr && dwarf_haspc(unit, pc - *bias) > 0) return unit;
   if (!ranges_) ReadRanges();
   *bias = bias_;
   const auto behind =

@@ -1,6 +1,7 @@
 // The compilation unit of a place in the code. libdw finds it by .debug_aranges, and takes two
 // zeroes there for the end of a unit's list; RISC-V's linker leaves two for each function that
-// --gc-sections drops, so that all behind the first would be of no unit.
+// --gc-sections drops, so that all behind the first would be of no unit; and clang and rustc write
+// no such list.
 #ifndef HANGSCOPE_CODE_UNITS_BY_ADDRESS_H
 #define HANGSCOPE_CODE_UNITS_BY_ADDRESS_H
 

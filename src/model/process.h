@@ -66,6 +66,8 @@ struct StackFrame {
   std::string source;    // "server.c:88"; empty: unknown
   std::string module;    // "libc.so.6"; of Python code the whole path of its file; empty: none
   FrameLanguage language = FrameLanguage::kNative;
+  // Of a library that the system or a compiler has, or compiled in from a header of one.
+  bool of_system = false;
 };
 
 // What a thread sleeps on, as far as its system call's arguments, its memory and its stack tell.

@@ -1,6 +1,5 @@
 #include "process/core_stack.h"
 
-#include <cxxabi.h>
 #include <elfutils/libdw.h>
 #include <elfutils/libdwfl.h>
 #include <fcntl.h>
@@ -12,6 +11,7 @@
 
 #include <cstdlib>
 #include <fstream>
+#include <map>
 #include <memory>
 #include <optional>
 #include <sstream>
@@ -19,6 +19,8 @@
 
 #include "base/file_system.h"
 #include "base/side_process.h"
+#include "code/source_frames.h"
+#include "code/symbol_name.h"
 
 namespace hangscope {
 namespace {
@@ -50,43 +52,44 @@ bool IsSince(int fd, TimeNs start) {
   return about.st_mtim.tv_sec * kSecond + about.st_mtim.tv_nsec >= start - kTick;
 }
 
-std::string FunctionName(const char* name) {
-  int status = 0;
-  const std::unique_ptr<char, decltype(&std::free)> text(
-      abi::__cxa_demangle(name, nullptr, nullptr, &status), std::free);
-  return status == 0 && text != nullptr ? text.get() : name;
-}
-
-// "function  file.c:12"; of a library of the system, which takes long to read, without a line.
-std::string CrashFrameText(Dwfl* dwfl, Dwarf_Addr pc) {
-  Dwfl_Module* const module = dwfl_addrmodule(dwfl, pc);
-  if (module == nullptr) return fmt::format("{:#x}", pc);
-  const char* const function = dwfl_module_addrname(module, pc);
-  std::string text = function != nullptr ? FunctionName(function) : fmt::format("{:#x}", pc);
-  const char* const name =
-      dwfl_module_info(module, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr);
-  const std::string path = name != nullptr ? name : "";
-  const bool of_system = path.starts_with("/lib") || path.starts_with("/usr/lib");
-  int line = 0;
-  Dwfl_Line* const at = of_system ? nullptr : dwfl_module_getsrc(module, pc);
-  const char* const file =
-      at != nullptr ? dwfl_lineinfo(at, nullptr, &line, nullptr, nullptr, nullptr) : nullptr;
-  if (file != nullptr && line > 0) return fmt::format("{}  {}:{}", text, NameOf(file), line);
-  return path.empty() ? text : text + "  " + NameOf(path);
-}
-
 struct CrashWalk {
   Dwfl* dwfl = nullptr;
   int thread = 0;
   std::vector<std::string> frames;
+  std::map<Dwfl_Module*, SourceFrames> sources;
 };
+
+// "function  file.c:12", of what was compiled into one another the innermost first; of a library of
+// the system, which takes long to read, without a line.
+void AddFrames(Dwarf_Addr pc, CrashWalk* walk) {
+  Dwfl_Module* const module = dwfl_addrmodule(walk->dwfl, pc);
+  if (module == nullptr) {
+    walk->frames.push_back(fmt::format("{:#x}", pc));
+    return;
+  }
+  const char* const symbol = dwfl_module_addrname(module, pc);
+  const std::string function = symbol != nullptr ? ReadableName(symbol) : fmt::format("{:#x}", pc);
+  const char* const name =
+      dwfl_module_info(module, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr);
+  const std::string path = name != nullptr ? name : "";
+  const bool of_system = path.starts_with("/lib") || path.starts_with("/usr/lib");
+  std::vector<SourceFrame> sources;
+  if (!of_system) sources = walk->sources.try_emplace(module, module).first->second.At(pc);
+  if (sources.empty()) sources.emplace_back();
+  for (const SourceFrame& source : sources) {
+    const std::string& own = source.is_inlined ? source.function : function;
+    const std::string place =
+        source.line != 0 ? fmt::format("{}:{}", NameOf(source.path), source.line) : NameOf(path);
+    walk->frames.push_back(place.empty() ? own : own + "  " + place);
+  }
+}
 
 int NoteFrame(Dwfl_Frame* frame, void* of) {
   CrashWalk& walk = *static_cast<CrashWalk*>(of);
   Dwarf_Addr pc = 0;
   bool is_activation = false;
   if (!dwfl_frame_pc(frame, &pc, &is_activation)) return DWARF_CB_ABORT;
-  walk.frames.push_back(CrashFrameText(walk.dwfl, is_activation || pc == 0 ? pc : pc - 1));
+  AddFrames(is_activation || pc == 0 ? pc : pc - 1, &walk);
   return walk.frames.size() < kMostCrashFrames ? DWARF_CB_OK : DWARF_CB_ABORT;
 }
 

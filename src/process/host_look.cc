@@ -144,7 +144,8 @@ ThreadFacts ReadThread(const SavedJson& json, int pid, int tid) {
     thread.stack.push_back({ReadAddress(frame, "pc"), TextField(frame, "function"),
                             TextField(frame, "source"), TextField(frame, "module"),
                             ByName(TextField(frame, "language"), FrameLanguage::kPython,
-                                   FrameLanguageName, FrameLanguage::kNative)});
+                                   FrameLanguageName, FrameLanguage::kNative),
+                            TrueField(frame, "of_system")});
   }
   thread.stack_warning = TextField(json, "stack_trouble");
   return thread;

@@ -33,6 +33,7 @@ Json FrameObject(const StackFrame& frame) {
   if (!frame.function.empty()) json["function"] = frame.function;
   if (!frame.source.empty()) json["source"] = frame.source;
   if (!frame.module.empty()) json["module"] = frame.module;
+  if (frame.of_system) json["of_system"] = true;
   return json;
 }
 

@@ -282,10 +282,13 @@ void ProcessLook::ExplainThread(size_t i) {
     work.meaning = {};
     work.meaning.kind = WaitKind::kSupervisor;
   }
-  if (walker_ != nullptr && !context_.IsLate())
-    StoreWalk(walker_->Walk(ImageOf(work.raw), context_.options.most_frames), &work, &thread);
-  else if (context_.options.stacks)
+  if (walker_ != nullptr && !context_.IsLate()) {
+    StackWalk walk = walker_->Walk(ImageOf(work.raw), context_.options.most_frames);
+    work.wants_registers = walk.wants_registers;
+    StoreWalk(std::move(walk), &work, &thread);
+  } else if (context_.options.stacks) {
     thread.stack_warning = walker_ == nullptr ? walker_trouble_ : "the time for looking was up";
+  }
   ExplainWait(work, &thread);
   if (!context_.IsLate()) AddPython(PythonFramesOf(work.raw, call.stack_pointer), &thread);
 }
@@ -498,13 +501,12 @@ std::string ProcessLook::VariableName(uint64_t address) {
   if (walker_ != nullptr) {
     if (std::string name = walker_->Variable(address); !name.empty()) return name;
   }
-  for (size_t i = 0; i < work_.size(); ++i) {
-    if (!work_[i].raw.call || work_[i].raw.call->stack_pointer == 0) continue;
-    const MemoryMapping* const stack = FindMapping(mappings_, work_[i].raw.call->stack_pointer);
-    if (stack != nullptr && stack == FindMapping(mappings_, address) &&
-        address >= work_[i].raw.call->stack_pointer) {
-      return fmt::format("on the stack of thread {}", work_[i].raw.tid);
-    }
+  const MemoryMapping* const stack = FindMapping(mappings_, address);
+  if (stack == nullptr) return {};
+  for (const Work& work : work_) {
+    const uint64_t top = work.raw.call ? work.raw.call->stack_pointer : 0;
+    if (top >= stack->begin && top <= address)
+      return fmt::format("on the stack of thread {}", work.raw.tid);
   }
   return {};
 }
@@ -721,22 +723,21 @@ std::set<int> ProcessLook::LeadsTo() const {
 }
 
 // What runs has no registers to be read otherwise. What sleeps has nothing to gain from a stop
-// unless its stack could not be followed; and loses the time since when it sleeps, which the stop
-// ends.
-bool ProcessLook::WantsStop(const Work& work, const ThreadFacts& thread) const {
+// unless its stack could not be followed to the program; and loses the time since when it sleeps,
+// which the stop ends.
+bool ProcessLook::WantsStop(const Work& work) const {
   // Registers of 32-bit programs are others.
   if (!context_.options.stop || walker_ == nullptr || pid_ == getpid() || facts_.is_32_bit ||
       work.raw.status.tracer != 0 || !work.raw.call)
     return false;
   if (work.raw.stat.state == ThreadState::kRunning || work.raw.call->running) return true;
   return context_.options.stop_asleep && work.raw.stat.state == ThreadState::kSleeping &&
-         thread.stack_incomplete && thread.stack.size() < context_.options.most_frames &&
-         StopIsHarmlessIn(work.raw.call->number);
+         work.wants_registers && StopIsHarmlessIn(work.raw.call->number);
 }
 
 void ProcessLook::Stop() {
   for (size_t i = 0; i < work_.size() && !context_.IsLate(); ++i) {
-    if (WantsStop(work_[i], facts_.threads[i])) StopThread(&work_[i], &facts_.threads[i]);
+    if (WantsStop(work_[i])) StopThread(&work_[i], &facts_.threads[i]);
   }
 }
 

@@ -116,6 +116,7 @@ class ProcessLook {
     CallMeaning meaning;
     bool was_stopped = false;
     std::vector<StackPlace> places;  // innermost first
+    bool wants_registers = false;    // as StackWalk has it
   };
 
   void StoreThread(RawThread raw);
@@ -146,7 +147,7 @@ class ProcessLook {
   std::vector<uint64_t> HeldByThread(const Work& work, size_t* calls);
   void FindRefusedMutex(const Work& work, ThreadFacts* thread);
   LockCall LockCallAt(uint64_t target);
-  bool WantsStop(const Work& work, const ThreadFacts& thread) const;
+  bool WantsStop(const Work& work) const;
   void StopThread(Work* work, ThreadFacts* thread);
   void StepThread(const TaskStatus& status, bool was_in_call, ThreadFacts* thread);
   bool IsOfDataFile(const MemoryMapping& mapping) const;

@@ -352,29 +352,6 @@ std::string SpinText(const ThreadFacts::Spin& spin, int own, const SystemSample&
                                           spin.polls_cut ? "more than " : "", spin.polls.size());
 }
 
-// What the compiler put into the program from a header of the C or C++ library. Those of C++ that a
-// program names have no dot.
-bool IsFromLibraryHeader(const StackFrame& frame) {
-  constexpr std::string_view kHeaders[] = {"std_mutex.h",
-                                           "unique_lock.h",
-                                           "std_thread.h",
-                                           "std_function.h",
-                                           "invoke.h",
-                                           "gthr-default.h",
-                                           "this_thread_sleep.h",
-                                           "atomic_base.h",
-                                           "atomic_wait.h",
-                                           "semaphore_base.h",
-                                           "poll2.h",
-                                           "socket2.h",
-                                           "unistd.h",
-                                           "select2.h"};
-  const std::string_view file = std::string_view(frame.source).substr(0, frame.source.rfind(':'));
-  if (file.empty()) return false;
-  return file.find('.') == std::string_view::npos ||
-         std::find(std::begin(kHeaders), std::end(kHeaders), file) != std::end(kHeaders);
-}
-
 // The standard library and what is installed beside it, in lib/python3.11 or lib/python3.
 bool IsOfPythonLibrary(const StackFrame& frame) {
   constexpr std::string_view kFolder = "/lib/python3";
@@ -388,17 +365,30 @@ bool IsOfPythonLibrary(const StackFrame& frame) {
          (rest[end] == '/' || rest.substr(end).starts_with("zip/"));
 }
 
-bool IsOfLibraries(const StackFrame& frame) {
-  if (frame.language == FrameLanguage::kPython) return IsOfPythonLibrary(frame);
-  if (IsFromLibraryHeader(frame)) return true;
-  for (const char* module : {"libc.so", "libc-", "libpthread", "ld-linux", "libstdc++", "libgcc",
-                             "libc++", "[vdso", "linux-vdso"}) {
+// Of what every program of C or C++ has: it is how one waits there, and starts. In a static program
+// only the names tell, of which C leaves those with two underscores to its library, and POSIX those
+// of threads.
+bool IsOfLanguage(const StackFrame& frame) {
+  for (const char* module : {"libc.so", "libc-", "libpthread", "ld-linux", "ld-musl", "libstdc++",
+                             "libgcc", "libc++", "[vdso]", "linux-vdso"}) {
     if (frame.module.starts_with(module)) return true;
   }
-  for (const char* prefix : {"std::", "__gnu_cxx::", "__gthread", "void std::", "bool std::"}) {
+  for (const char* prefix : {"std::", "__", "pthread_"}) {
     if (frame.function.starts_with(prefix)) return true;
   }
   return false;
+}
+
+bool IsOfLibraries(const StackFrame& frame) {
+  if (frame.language == FrameLanguage::kPython) return IsOfPythonLibrary(frame);
+  return frame.of_system || IsOfLanguage(frame);
+}
+
+bool HasPlace(const StackFrame& frame) { return !frame.function.empty() || !frame.source.empty(); }
+
+// A program that is little more than a call of a library, as perl and ruby are.
+bool IsShell(const StackFrame& frame) {
+  return frame.source.empty() && (frame.function == "main" || frame.function == "_start");
 }
 
 std::string FormatNap(TimeNs time) {
@@ -667,7 +657,10 @@ const StackFrame* OwnFrame(const ThreadFacts& thread) {
   });
   if (python != thread.stack.end()) return own != thread.stack.end() ? &*own : &*python;
   for (const StackFrame& frame : thread.stack) {
-    if (!IsOfLibraries(frame) && !(frame.function.empty() && frame.source.empty())) return &frame;
+    if (!IsOfLibraries(frame) && HasPlace(frame) && !IsShell(frame)) return &frame;
+  }
+  for (const StackFrame& frame : thread.stack) {
+    if (!IsOfLanguage(frame) && HasPlace(frame)) return &frame;
   }
   return thread.stack.empty() ? nullptr : &thread.stack.front();
 }

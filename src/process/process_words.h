@@ -37,8 +37,10 @@ std::optional<TimeNs> HasLasted(const ThreadFacts& thread, const SystemSample& l
 // The same in words; empty: not known.
 std::string ForHowLong(const ThreadFacts& thread, const SystemSample& look);
 
-// The innermost frame of the program itself: what the libraries do below it is how one waits, not
-// where. Where Python runs in the thread, that of Python. Null: the stack has no frame.
+// The innermost frame of the program itself, or of a library that is none of the system's: what
+// those do below it is how one waits, not where. Of a program that is little more than a call of
+// such a library, the innermost one of that. Where Python runs in the thread, that of Python. Null:
+// the stack has no frame.
 const StackFrame* OwnFrame(const ThreadFacts& thread);
 // Of the functions of the program that called the one of OwnFrame, the innermost `most`; those of
 // libraries and of what starts the program are left out.

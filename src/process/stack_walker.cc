@@ -1,8 +1,8 @@
 #include "process/stack_walker.h"
 
-#include <cxxabi.h>
 #include <dwarf.h>
 #include <elfutils/libdwfl.h>
+#include <elfutils/version.h>
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <gelf.h>
@@ -10,12 +10,15 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <climits>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 
 #include "code/debug_info.h"
 #include "code/program_file.h"
+#include "code/rust_names.h"
+#include "code/source_frames.h"
+#include "code/symbol_name.h"
 
 namespace hangscope {
 namespace {
@@ -23,7 +26,7 @@ namespace {
 constexpr size_t kMostSymbols = 1 << 20;      // of a module
 constexpr size_t kMostGuesses = 24;           // of a frame pointer
 constexpr uint64_t kLargestFrame = 1u << 20;  // that a guess may assume
-constexpr int kMostInlined = 16;              // functions within one another
+constexpr uint64_t kLargestFunction = 64 << 10;
 
 char* debug_info_path = nullptr;  // the usual folders; libdw wants it to outlive the Dwfl
 
@@ -32,16 +35,19 @@ std::string BaseName(const std::string& path) {
   return slash == std::string::npos ? path : path.substr(slash + 1);
 }
 
-// As in the source; without the version that a library gives it.
-std::string Demangle(std::string_view name) {
-  const std::string bare(name.substr(0, name.find('@')));
-  // The demangler takes "f" for float.
-  if (!bare.starts_with("_Z")) return bare;
-  int status = 0;
-  char* const plain = abi::__cxa_demangle(bare.c_str(), nullptr, nullptr, &status);
-  std::string text = status == 0 && plain != nullptr ? plain : bare;
-  free(plain);
-  return text;
+// Where packages of the system put libraries and what belongs to them.
+bool IsOfSystem(std::string_view path) {
+  for (const char* folder : {"/lib/", "/lib32/", "/lib64/", "/libx32/", "/usr/lib/", "/usr/lib32/",
+                             "/usr/lib64/", "/usr/libx32/", "/usr/libexec/", "["}) {
+    if (path.starts_with(folder)) return true;
+  }
+  return false;
+}
+
+std::string PathOf(Dwfl_Module* module) {
+  const char* const name =
+      dwfl_module_info(module, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr);
+  return name != nullptr ? name : "";
 }
 
 int FindElf(Dwfl_Module* module, void** user, const char* name, Dwarf_Addr base, char** file_name,
@@ -97,67 +103,58 @@ const Dwfl_Thread_Callbacks kThreadCallbacks = {
 };
 
 struct PlaceList {
-  // within the instruction that is being carried out: a call, but for the first
-  std::vector<uint64_t> pcs;
   std::vector<StackPlace> places;
   size_t most = 0;
 };
 
-StackPlace PlaceOf(Dwfl_Frame* frame, uint64_t pc) {
-  StackPlace place;
-  place.pc = pc;
-  for (size_t i = 0; i < place.registers.size(); ++i) {
-    Dwarf_Word value = 0;
-    if (dwfl_frame_reg(frame, static_cast<unsigned>(i), &value) == 0) place.registers[i] = value;
-  }
-  Dwarf_Word stack = 0;
-  if (dwfl_frame_reg(frame, ThreadRegisters::kStackPointer, &stack) == 0)
-    place.stack_pointer = stack;
-  return place;
+#if _ELFUTILS_PREREQ(0, 188)
+std::optional<uint64_t> RegisterOf(Dwfl_Frame* frame, size_t number) {
+  Dwarf_Word value = 0;
+  const bool is_known = dwfl_frame_reg(frame, static_cast<unsigned>(number), &value) == 0;
+  return is_known ? std::optional<uint64_t>(value) : std::nullopt;
 }
+#else
+std::optional<uint64_t> RegisterOf(Dwfl_Frame*, size_t) { return std::nullopt; }
+#endif
 
 int CollectFrame(Dwfl_Frame* frame, void* list) {
   PlaceList& places = *static_cast<PlaceList*>(list);
   Dwarf_Addr pc = 0;
   bool is_activation = false;
   if (!dwfl_frame_pc(frame, &pc, &is_activation)) return DWARF_CB_ABORT;
-  places.pcs.push_back(is_activation || pc == 0 ? pc : pc - 1);
-  places.places.push_back(PlaceOf(frame, pc));
-  return places.pcs.size() < places.most ? DWARF_CB_OK : DWARF_CB_ABORT;
+  StackPlace& place = places.places.emplace_back();
+  place.calls = !is_activation && pc != 0;
+  place.pc = place.calls ? pc - 1 : pc;
+  place.stack_pointer = RegisterOf(frame, ThreadRegisters::kStackPointer);
+  place.frame_pointer = RegisterOf(frame, ThreadRegisters::kFramePointer);
+  for (size_t i = 0; i < place.registers.size(); ++i) place.registers[i] = RegisterOf(frame, i);
+  return places.places.size() < places.most ? DWARF_CB_OK : DWARF_CB_ABORT;
+}
+
+// What the kernel has a handler of a signal return to, where the C library says nothing of it.
+bool ReturnsFromSignal(uint64_t pc, const ReadMemory& read) {
+#if defined(__x86_64__)
+  constexpr uint8_t kCalls[][9] = {{0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05},  // rt_sigreturn
+                                   {0xb8, 0x0f, 0, 0, 0, 0x0f, 0x05, 0, 0}};
+  uint8_t code[9] = {};
+  if (!read(pc, code, sizeof code)) return false;
+  return std::memcmp(code, kCalls[0], 9) == 0 || std::memcmp(code, kCalls[1], 7) == 0;
+#else
+  (void)pc;
+  (void)read;
+  return false;
+#endif
+}
+
+// Nobody calls these, whether unwind tables say so or not.
+bool IsFirstFunction(std::string_view name) {
+  return name == "_start" || name == "__clone" || name == "clone" || name == "clone3" ||
+         name == "__clone3" || name == "__GI___clone3";
 }
 
 int GiveWalker(Dwfl_Module*, void** user, const char*, Dwarf_Addr, void* walker) {
   *user = walker;
   return DWARF_CB_OK;
-}
-
-std::string SourceOfLine(const char* file, int line) {
-  if (file == nullptr || line <= 0) return {};
-  return fmt::format("{}:{}", BaseName(file), line);
-}
-
-std::string NameOfDie(Dwarf_Die* die) {
-  Dwarf_Attribute attribute;
-  for (const unsigned name : {DW_AT_linkage_name, DW_AT_MIPS_linkage_name}) {
-    Dwarf_Attribute* const found = dwarf_attr_integrate(die, name, &attribute);
-    if (const char* text = found != nullptr ? dwarf_formstring(found) : nullptr)
-      return Demangle(text);
-  }
-  const char* text = dwarf_diename(die);
-  return text != nullptr ? text : "";
-}
-
-// Where an inlined function was called from.
-std::string SourceOfCall(Dwarf_Die* unit, Dwarf_Die* inlined) {
-  Dwarf_Attribute attribute;
-  Dwarf_Word file = 0;
-  Dwarf_Word line = 0;
-  if (dwarf_formudata(dwarf_attr(inlined, DW_AT_call_file, &attribute), &file) != 0) return {};
-  if (dwarf_formudata(dwarf_attr(inlined, DW_AT_call_line, &attribute), &line) != 0) return {};
-  Dwarf_Files* files = nullptr;
-  size_t count = 0;
-  if (dwarf_getsrcfiles(unit, &files, &count) != 0 || file >= count || line > INT_MAX) return {};
-  return SourceOfLine(dwarf_filesrc(files, file, nullptr, nullptr), static_cast<int>(line));
 }
 
 }  // namespace
@@ -171,7 +168,14 @@ struct StackWalker::ModuleSymbols {
   };
   std::vector<Symbol> functions;  // by address
   std::vector<Symbol> variables;
+  // Not only those that other files use: then one without a size reaches to the next.
+  bool has_all = false;
 
+  const Symbol* Function(uint64_t address) const {
+    const Symbol* const found = Find(functions, address);
+    const bool reaches = found != nullptr && (found->bytes != 0 || has_all);
+    return reaches || (found != nullptr && found->address == address) ? found : nullptr;
+  }
   // The symbol that `address` is in; those without a size reach to the next.
   static const Symbol* Find(const std::vector<Symbol>& symbols, uint64_t address) {
     auto at = std::upper_bound(symbols.begin(), symbols.end(), address,
@@ -190,7 +194,10 @@ StackWalker::StackWalker(std::string proc_root, int pid, std::vector<MemoryMappi
     : proc_root_(std::move(proc_root)),
       pid_(pid),
       mappings_(std::move(mappings)),
-      read_(std::move(read)) {}
+      read_(std::move(read)),
+      code_([this](uint64_t address, void* into, size_t bytes) {
+        return ReadCodeAt(address, into, bytes);
+      }) {}
 
 Result<std::unique_ptr<StackWalker>> StackWalker::Open(const std::string& proc_root, int pid,
                                                        std::vector<MemoryMapping> mappings,
@@ -207,6 +214,14 @@ Result<std::unique_ptr<StackWalker>> StackWalker::Open(const std::string& proc_r
                                   error > 0 ? ErrorText(error) : dwfl_errmsg(-1)));
   }
   dwfl_getmodules(dwfl, GiveWalker, walker.get(), 0);
+  std::error_code ignored;
+  walker->program_ =
+      std::filesystem::read_symlink(fmt::format("{}/{}/exe", proc_root, pid), ignored).string();
+  walker->is_static_ = std::none_of(walker->mappings_.begin(), walker->mappings_.end(),
+                                    [&](const MemoryMapping& mapping) {
+                                      return mapping.executable && mapping.path.starts_with('/') &&
+                                             mapping.path != walker->program_;
+                                    });
   if (!dwfl_attach_state(dwfl, nullptr, pid, &kThreadCallbacks, walker.get())) {
     return Status::Io(
         fmt::format("the stacks of process {} cannot be followed: {}", pid, dwfl_errmsg(-1)));
@@ -252,44 +267,242 @@ bool StackWalker::ReadWord(uint64_t address, uint64_t* word) const {
   return read_(address, word, sizeof *word);
 }
 
+// libdw follows unwind tables, and guesses where there are none: that a register is a frame
+// pointer. What a function's instructions do to the stack is surer, and serves as well where the
+// tables ask for a frame pointer that is not known.
 StackWalk StackWalker::Walk(const ThreadImage& image, size_t most_frames) {
-  StackWalk walk = WalkOnce(image, most_frames);
-  const bool lacks_frame_pointer =
-      !image.is_32_bit && !image.registers.values[ThreadRegisters::kFramePointer];
-  if (!walk.complete && walk.frames.size() < most_frames && lacks_frame_pointer)
-    GuessFramePointer(image, most_frames, &walk);
-  return walk;
+  StackTrail trail = Follow(image, most_frames);
+  if (image.is_32_bit) return Named(trail, most_frames);
+  ThreadImage from = image;  // where the part began that is looked at
+  size_t begin = 0;
+  for (size_t at = 0; at < trail.places.size() && trail.places.size() < most_frames; ++at) {
+    const bool is_last = at + 1 == trail.places.size();
+    if (HasTable(trail.places[at].pc) && (!is_last || trail.complete)) continue;
+    if (!HasTable(trail.places[at].pc) && IsFirst(trail.places[at].pc)) {
+      trail.places.resize(at + 1);
+      trail.complete = true;
+      break;
+    }
+    ThreadImage caller = image;
+    StackPlace& place = trail.places[at];
+    const bool by_signal = place.calls && ReturnsFromSignal(place.pc + 1, code_);
+    if (by_signal) {
+      ++place.pc;
+      place.calls = false;
+    }
+    if (by_signal ? StepOverSignal(place, &caller) : StepByCode(image, place, &caller)) {
+      StackTrail rest = Follow(caller, most_frames);
+      if (!by_signal && !rest.places.empty()) rest.places[0].calls = true;
+      begin = at + 1;
+      trail.places.resize(begin);
+      trail.places.insert(trail.places.end(), rest.places.begin(), rest.places.end());
+      trail.complete = rest.complete;
+      trail.trouble = std::move(rest.trouble);
+      from = std::move(caller);
+      continue;
+    }
+    if (trail.complete) break;  // frame pointers led to where it began
+    if (!from.registers.values[ThreadRegisters::kFramePointer] &&
+        GuessFramePointer(from, most_frames, begin, &trail))
+      break;
+    if (!HasTable(trail.places[at].pc)) {
+      trail.places.resize(at + 1);
+      trail.trouble = "the code there has no unwind tables";
+    }
+    break;
+  }
+  if (trail.places.size() > most_frames) {
+    trail.places.resize(most_frames);
+    trail.complete = false;
+  }
+  return Named(trail, most_frames);
 }
 
-StackWalk StackWalker::WalkOnce(const ThreadImage& image, size_t most_frames) {
-  StackWalk walk;
-  PlaceList places;
-  places.most = most_frames;
+// From where `image` stands on, as far as libdw can.
+StackTrail StackWalker::Follow(const ThreadImage& image, size_t most_frames) {
+  StackTrail trail;
+  PlaceList list;
+  list.most = most_frames;
   image_ = &image;
-  const int ended = dwfl_getthread_frames(dwfl_, image.tid, CollectFrame, &places);
+  const int ended = dwfl_getthread_frames(dwfl_, image.tid, CollectFrame, &list);
   image_ = nullptr;
-  walk.places = std::move(places.places);
-  walk.complete = ended == 0 && !places.pcs.empty() && IsOutermost(places.pcs.back());
-  for (const uint64_t pc : places.pcs) {
-    const std::vector<StackFrame>& names = Name(pc);
+  trail.places = std::move(list.places);
+  if (ended < 0) trail.trouble = dwfl_errmsg(-1);
+  trail.complete = ended == 0 && !trail.places.empty() && IsOutermost(trail.places.back().pc);
+  return trail;
+}
+
+// From `place`, to which a handler returns, to what the signal interrupted.
+bool StackWalker::StepOverSignal(const StackPlace& place, ThreadImage* interrupted) const {
+  constexpr size_t kRegisters = 40;  // where a ucontext has them, r8 first
+  uint64_t saved[17] = {};
+  if (!place.stack_pointer || !read_(*place.stack_pointer + kRegisters, saved, sizeof saved))
+    return false;
+  interrupted->registers = {};
+  interrupted->registers.values[ThreadRegisters::kFramePointer] = saved[10];
+  interrupted->registers.values[ThreadRegisters::kStackPointer] = saved[15];
+  interrupted->registers.pc = saved[16];
+  const MemoryMapping* const mapping = FindMapping(mappings_, saved[16]);
+  return mapping != nullptr && mapping->executable;
+}
+
+// From `place` to its caller, by what its function's instructions do to the stack.
+bool StackWalker::StepByCode(const ThreadImage& image, const StackPlace& place,
+                             ThreadImage* caller) {
+  if (!place.stack_pointer) return false;
+  image_ = &image;
+  const auto depth = DepthOf(place);
+  const uint64_t slot = *place.stack_pointer + (depth ? depth->to_return : 0);
+  uint64_t back = 0;
+  const bool has_read = depth && ReadWord(slot, &back);
+  std::optional<uint64_t> frame_pointer;
+  uint64_t saved = 0;
+  if (has_read && depth->keeps_frame_pointer)
+    frame_pointer = place.frame_pointer;
+  else if (has_read && depth->saved_frame_pointer &&
+           ReadWord(slot - *depth->saved_frame_pointer, &saved))
+    frame_pointer = saved;
+  image_ = nullptr;
+  const MemoryMapping* const mapping = has_read ? FindMapping(mappings_, back) : nullptr;
+  if (mapping == nullptr || !mapping->executable) return false;
+  caller->registers = {};
+  auto& values = caller->registers.values;
+  if (!ReturnsFromSignal(back, code_) && !TargetOfCall(back, code_).is_call) return false;
+  values[ThreadRegisters::kStackPointer] = slot + 8;
+  values[ThreadRegisters::kFramePointer] = frame_pointer;
+  caller->registers.pc = back - 1;
+  return true;
+}
+
+// Where no symbol says where the function begins, its caller does: by a call to a place from which
+// the instructions lead to `place` with the stack as deep as the address to return to lies.
+std::optional<CallDepth> StackWalker::DepthOf(const StackPlace& place) {
+  constexpr size_t kMostWords = 4096;
+  Dwfl_Module* const module = dwfl_addrmodule(dwfl_, place.pc);
+  const auto* const symbol = module != nullptr ? SymbolsOf(module).Function(place.pc) : nullptr;
+  if (symbol != nullptr && symbol->bytes != 0) return DepthFrom(symbol->address, place.pc);
+  for (size_t i = 0; i < kMostWords; ++i) {
+    uint64_t back = 0;
+    if (!ReadWord(*place.stack_pointer + i * 8, &back)) break;
+    const MemoryMapping* const mapping = FindMapping(mappings_, back);
+    if (mapping == nullptr || !mapping->executable) continue;
+    const uint64_t begin = TargetOfCall(back, code_).address;
+    const uint64_t distance = begin > place.pc ? begin - place.pc : place.pc - begin;
+    if (begin == 0 || distance > kLargestFunction) continue;
+    const auto depth = DepthFrom(begin, place.pc);
+    if (depth && depth->to_return == i * 8) return depth;
+  }
+  return std::nullopt;
+}
+
+std::optional<CallDepth> StackWalker::DepthFrom(uint64_t begin, uint64_t pc) {
+  const auto [known, is_new] = depths_.try_emplace({begin, pc});
+  if (is_new) known->second = DepthAt(begin, pc, code_);
+  return known->second;
+}
+
+bool StackWalker::ReadCodeAt(uint64_t address, void* into, size_t bytes) {
+  constexpr uint64_t kPage = 4096;
+  const uint64_t page = address / kPage * kPage;
+  const MemoryMapping* const mapping = FindMapping(mappings_, address);
+  const bool is_constant = mapping != nullptr && mapping->executable && !mapping->writable;
+  if (!is_constant || address + bytes > page + kPage) return read_(address, into, bytes);
+  std::string& known = code_pages_[page];
+  if (known.empty()) {
+    known.resize(kPage);
+    if (!read_(page, known.data(), kPage)) known.clear();
+  }
+  if (known.empty()) return read_(address, into, bytes);
+  std::memcpy(into, known.data() + (address - page), bytes);
+  return true;
+}
+
+StackWalk StackWalker::Named(const StackTrail& trail, size_t most_frames) {
+  StackWalk walk;
+  walk.complete = trail.complete;
+  walk.places = trail.places;
+  const auto& places = trail.places;
+  for (size_t i = 0; i < places.size(); ++i) {
+    if (trail.guess_at == i)
+      walk.warning = fmt::format(
+          "from frame {} on the stack is a guess: where a frame pointer was "
+          "saved is not known",
+          walk.frames.size());
+    const std::vector<StackFrame>& names = Name(places[i].pc);
     walk.frames.insert(walk.frames.end(), names.begin(), names.end());
+    StackFrame& outer = walk.frames.back();
+    if (outer.function.empty() && !outer.module.empty() && i + 1 < places.size() &&
+        places[i + 1].calls)
+      outer.function = NameOfCall(places[i + 1].pc + 1, places[i].pc);
   }
   if (walk.frames.size() > most_frames) {
     walk.frames.resize(most_frames);
     walk.complete = false;
   }
-  const char* const plural = places.pcs.size() == 1 ? "" : "s";
-  if (ended < 0)
-    walk.warning = fmt::format("the stack cannot be followed behind {} frame{}: {}",
-                               places.pcs.size(), plural, dwfl_errmsg(-1));
+  // Beside a program's own code, a static program has the C library's, which comes without lines.
+  const bool has_lines =
+      is_static_ && std::any_of(walk.frames.begin(), walk.frames.end(),
+                                [](const StackFrame& frame) { return !frame.source.empty(); });
+  for (StackFrame& frame : walk.frames)
+    frame.of_system = frame.of_system || (has_lines && frame.source.empty());
+  const auto is_place = [](const StackFrame& frame) {
+    return !frame.of_system && !(frame.function.empty() && frame.source.empty());
+  };
+  constexpr size_t kFollowedByCode = 3;
+  walk.wants_registers = !walk.complete && walk.frames.size() < most_frames &&
+                         (places.size() < kFollowedByCode || HasTable(places.back().pc)) &&
+                         std::none_of(walk.frames.begin(), walk.frames.end(), is_place);
+  const char* const plural = places.size() == 1 ? "" : "s";
+  if (!trail.trouble.empty() && !walk.complete)
+    walk.warning = fmt::format("the stack cannot be followed behind {} frame{}: {}", places.size(),
+                               plural, trail.trouble);
   if (walk.complete || !walk.warning.empty()) return walk;
-  if (places.pcs.size() >= most_frames || walk.frames.size() >= most_frames)
+  if (places.size() >= most_frames || walk.frames.size() >= most_frames)
     walk.warning = fmt::format("the stack has more than {} frames", most_frames);
   else
     walk.warning =
         fmt::format("the stack cannot be followed behind {} frame{} without the thread's registers",
-                    places.pcs.size(), plural);
+                    places.size(), plural);
   return walk;
+}
+
+// The name under which the caller that returns to `back` called into the file that `pc` is in: of a
+// function there that has none itself, but is the end of the one that has.
+std::string StackWalker::NameOfCall(uint64_t back, uint64_t pc) {
+  const uint64_t called = TargetOfCall(back, code_).address;
+  Dwfl_Module* const module = called != 0 ? dwfl_addrmodule(dwfl_, called) : nullptr;
+  if (module == nullptr || module != dwfl_addrmodule(dwfl_, pc)) return {};
+  const auto* const symbol = SymbolsOf(module).Function(called);
+  return symbol != nullptr && symbol->address == called ? ReadableName(symbol->name) : "";
+}
+
+bool StackWalker::HasTable(uint64_t pc) {
+  const auto [known, is_new] = has_table_.try_emplace(pc);
+  if (!is_new) return known->second;
+  Dwfl_Module* const module = dwfl_addrmodule(dwfl_, pc);
+  bool found = false;
+  for (const auto table_of : {dwfl_module_eh_cfi, dwfl_module_dwarf_cfi}) {
+    Dwarf_Addr bias = 0;
+    Dwarf_CFI* const table = module != nullptr && !found ? table_of(module, &bias) : nullptr;
+    Dwarf_Frame* frame = nullptr;
+    found = found || (table != nullptr && dwarf_cfi_addrframe(table, pc - bias, &frame) == 0);
+    free(frame);
+  }
+  return known->second = found;
+}
+
+// Of a place without unwind table: whether a thread or the program began there.
+bool StackWalker::IsFirst(uint64_t pc) {
+  Dwfl_Module* const module = dwfl_addrmodule(dwfl_, pc);
+  const auto* const symbol = module != nullptr ? SymbolsOf(module).Function(pc) : nullptr;
+  if (symbol != nullptr && IsFirstFunction(symbol->name)) return true;
+#if defined(__x86_64__)
+  constexpr uint8_t kHalt = 0xf4;  // what they have where nobody returns to
+  uint8_t next = 0;
+  return code_(pc + 1, &next, 1) && next == kHalt && TargetOfCall(pc + 1, code_).is_call;
+#else
+  return false;
+#endif
 }
 
 // libdw ends a stack in the same way where it began and where a register is missing. Where it
@@ -315,14 +528,22 @@ bool StackWalker::IsOutermost(uint64_t pc) const {
 // A thread that was not stopped shows its stack pointer and pc only. Functions that keep a frame
 // pointer need that, too: it points to where the one before was saved, next to the address to
 // return to. The first place that looks like that and leads to where the thread began is taken.
-bool StackWalker::GuessFramePointer(const ThreadImage& image, size_t most_frames, StackWalk* best) {
+// `begin`: of the part of the trail that begins at `image`.
+bool StackWalker::GuessFramePointer(const ThreadImage& image, size_t most_frames, size_t begin,
+                                    StackTrail* best) {
   ThreadImage attempt = image;
-  if (best->frames.empty()) return false;
-  for (const uint64_t candidate : FramePointerCandidates(image, best->frames.back().pc)) {
+  if (best->places.size() <= begin) return false;
+  const size_t stuck = best->places.size();
+  for (const uint64_t candidate : FramePointerCandidates(image, best->places.back().pc)) {
     attempt.registers.values[ThreadRegisters::kFramePointer] = candidate;
-    StackWalk walk = WalkOnce(attempt, most_frames);
-    if (!walk.complete) continue;
-    *best = std::move(walk);
+    const StackTrail trail = Follow(attempt, most_frames);
+    if (!trail.complete) continue;
+    const bool calls = best->places[begin].calls;
+    best->places.resize(begin);
+    best->places.insert(best->places.end(), trail.places.begin(), trail.places.end());
+    best->places[begin].calls = calls;
+    best->complete = true;
+    best->guess_at = stuck;
     return true;
   }
   return false;
@@ -354,27 +575,15 @@ bool StackWalker::MayHaveCalled(uint64_t back, uint64_t pc) {
   if (mapping == nullptr || !mapping->executable) return false;
   Dwfl_Module* const module = dwfl_addrmodule(dwfl_, pc);
   const ModuleSymbols::Symbol* const function =
-      module != nullptr ? ModuleSymbols::Find(SymbolsOf(module).functions, pc) : nullptr;
+      module != nullptr ? SymbolsOf(module).Function(pc) : nullptr;
   const bool is_inside = function != nullptr && back - function->address <= function->bytes;
 #if defined(__x86_64__)
-  uint8_t code[7];
-  if (back - mapping->begin < sizeof code || !read_(back - sizeof code, code, sizeof code))
-    return false;
-  if (code[2] == 0xe8) {  // call to a fixed address
-    int32_t distance = 0;
-    std::memcpy(&distance, code + 3, sizeof distance);
-    const uint64_t called = back + static_cast<uint64_t>(int64_t{distance});
-    if (function == nullptr || called == function->address) return true;
-    Dwfl_Module* const other = dwfl_addrmodule(dwfl_, called);
-    const ModuleSymbols::Symbol* const target =
-        other != nullptr ? ModuleSymbols::Find(SymbolsOf(other).functions, called) : nullptr;
-    // What has no name is a stub that leads on to another file's function.
-    return target == nullptr && !is_inside;
-  }
-  for (size_t i = 0; i < 6; ++i) {  // call through a register or memory, of 2 to 7 bytes
-    if (code[i] == 0xff && (code[i + 1] >> 3 & 7) == 2) return !is_inside;
-  }
-  return false;
+  const CallTarget called = TargetOfCall(back, code_);
+  if (!called.is_call || called.address == 0) return called.is_call && !is_inside;
+  if (function == nullptr || called.address == function->address) return true;
+  Dwfl_Module* const other = dwfl_addrmodule(dwfl_, called.address);
+  // What has no name is a stub that leads on to another file's function.
+  return (other == nullptr || SymbolsOf(other).Function(called.address) == nullptr) && !is_inside;
 #else
   return !is_inside;
 #endif
@@ -401,7 +610,12 @@ StackWalker::ModuleSymbols& StackWalker::SymbolsOf(Dwfl_Module* module) {
     const int type = GELF_ST_TYPE(symbol.st_info);
     const ModuleSymbols::Symbol entry = {address, symbol.st_size, name,
                                          GELF_ST_BIND(symbol.st_info) != STB_LOCAL};
-    if (type == STT_FUNC || type == STT_GNU_IFUNC) symbols->functions.push_back(entry);
+    // In assembler, what begins threads and programs has no type.
+    const bool is_first = type == STT_NOTYPE && IsFirstFunction(name);
+    if (type == STT_FUNC || type == STT_GNU_IFUNC || is_first) {
+      symbols->functions.push_back(entry);
+      symbols->has_all = symbols->has_all || !entry.is_global;
+    }
     if (type == STT_OBJECT) symbols->variables.push_back(entry);
   }
   for (auto* list : {&symbols->functions, &symbols->variables}) {
@@ -413,82 +627,56 @@ StackWalker::ModuleSymbols& StackWalker::SymbolsOf(Dwfl_Module* module) {
   return *symbols;
 }
 
-// Whether the file itself has lines, and is the program's own rather than the system's: those of a
-// C library take longer to read than all the rest, and do not say more than its functions' names.
-bool StackWalker::HasLines(Dwfl_Module* module) {
-  const auto known = has_lines_.find(module);
-  if (known != has_lines_.end()) return known->second;
-  const char* const name =
-      dwfl_module_info(module, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr);
-  const std::string_view path = name != nullptr ? name : "";
-  const bool of_system =
-      path.starts_with("/lib") || path.starts_with("/usr/lib") || path.starts_with("[");
+StackWalker::ModuleSource& StackWalker::SourceOf(Dwfl_Module* module) {
+  const auto [at, is_new] = sources_.try_emplace(module);
+  ModuleSource& source = at->second;
+  if (!is_new) return source;
+  const std::string path = PathOf(module);
+  source.of_system = IsOfSystem(path) && path != program_;
+  // The lines of a C library take longer to read than all the rest, and do not say more than its
+  // functions' names.
   Dwarf_Addr bias = 0;
-  const bool has = !of_system && dwfl_module_getdwarf(module, &bias) != nullptr;
-  return has_lines_[module] = has;
+  if (!source.of_system && dwfl_module_getdwarf(module, &bias) != nullptr)
+    source.frames = std::make_unique<SourceFrames>(module);
+  return source;
 }
 
 std::vector<StackFrame> StackWalker::FindNames(uint64_t pc) {
-  std::vector<StackFrame> frames;
   StackFrame outer;
   outer.pc = pc;
   Dwfl_Module* const module = dwfl_addrmodule(dwfl_, pc);
   // libdw takes the mappings of a file for one module, with all that is of no file between them.
   const MemoryMapping* const mapping = FindMapping(mappings_, pc);
   if (module == nullptr || mapping == nullptr || mapping->path.empty()) return {outer};
-  if (const char* name =
-          dwfl_module_info(module, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr))
-    outer.module = BaseName(name);
-  const ModuleSymbols::Symbol* const symbol = ModuleSymbols::Find(SymbolsOf(module).functions, pc);
+  outer.module = BaseName(PathOf(module));
+  ModuleSource& source = SourceOf(module);
+  outer.of_system = source.of_system;
+  const ModuleSymbols::Symbol* const symbol = SymbolsOf(module).Function(pc);
   // Without a size it would reach to the next, or to the module's end.
   const bool is_near = symbol != nullptr &&
                        (symbol->bytes != 0 || FindMapping(mappings_, symbol->address) == mapping);
-  if (is_near) outer.function = Demangle(symbol->name);
-  if (!HasLines(module)) return {outer};
-
-  std::string source;
-  if (Dwfl_Line* line = dwfl_module_getsrc(module, pc)) {
-    int number = 0;
-    const char* const file = dwfl_lineinfo(line, nullptr, &number, nullptr, nullptr, nullptr);
-    source = SourceOfLine(file, number);
+  if (is_near) outer.function = ReadableName(symbol->name);
+  std::vector<StackFrame> frames;
+  for (const SourceFrame& each :
+       source.frames == nullptr ? std::vector<SourceFrame>() : source.frames->At(pc)) {
+    StackFrame& frame = frames.emplace_back(outer);
+    // Debug information numbers the closures that the symbol of an older Rust does not.
+    if (each.is_inlined || outer.function.empty() || outer.function.ends_with("{{closure}}"))
+      frame.function = each.function;
+    frame.of_system = outer.of_system || each.of_library;
+    if (each.line != 0) frame.source = fmt::format("{}:{}", BaseName(each.path), each.line);
   }
-  Dwarf_Addr bias = 0;
-  Dwarf_Die* const unit = dwfl_module_addrdie(module, pc, &bias);
-  Dwarf_Die* scopes = nullptr;
-  const int count = unit != nullptr ? dwarf_getscopes(unit, pc - bias, &scopes) : 0;
-  if (count > 0) {
-    // From the innermost scope outwards: dwarf_getscopes leaves out whom an inlined function was
-    // inlined into.
-    Dwarf_Die* inner = nullptr;
-    const int all = dwarf_getscopes_die(&scopes[0], &inner);
-    for (int i = 0; i < all && frames.size() < kMostInlined; ++i) {
-      const int tag = dwarf_tag(&inner[i]);
-      if (tag != DW_TAG_inlined_subroutine && tag != DW_TAG_subprogram) continue;
-      StackFrame frame = outer;
-      const std::string name = NameOfDie(&inner[i]);
-      if (tag == DW_TAG_inlined_subroutine || outer.function.empty()) frame.function = name;
-      frame.source = source;
-      frames.push_back(std::move(frame));
-      if (tag == DW_TAG_subprogram) break;
-      source = SourceOfCall(unit, &inner[i]);
-    }
-    free(inner);
-  }
-  free(scopes);
-  if (frames.empty()) {
-    outer.source = source;
-    frames.push_back(outer);
-  }
-  return frames;
+  if (!frames.empty()) return frames;
+  outer.of_system = outer.of_system || (is_near && IsOfRustLibraries(symbol->name));
+  return {outer};
 }
 
 std::optional<StackWalker::Function> StackWalker::FunctionAt(uint64_t address) {
   Dwfl_Module* const module = dwfl_addrmodule(dwfl_, address);
   if (module == nullptr) return std::nullopt;
-  const ModuleSymbols::Symbol* const symbol =
-      ModuleSymbols::Find(SymbolsOf(module).functions, address);
+  const ModuleSymbols::Symbol* const symbol = SymbolsOf(module).Function(address);
   if (symbol == nullptr) return std::nullopt;
-  return Function{symbol->address, symbol->bytes, Demangle(symbol->name)};
+  return Function{symbol->address, symbol->bytes, ReadableName(symbol->name)};
 }
 
 // Zeroed variables that do not fit behind the others lie in memory of no file, behind the last
@@ -509,7 +697,7 @@ std::string StackWalker::Variable(uint64_t address) {
   const ModuleSymbols::Symbol* const symbol =
       ModuleSymbols::Find(SymbolsOf(module).variables, address);
   if (symbol == nullptr || (symbol->bytes == 0 && symbol->address != address)) return {};
-  const std::string name = Demangle(symbol->name);
+  const std::string name = ReadableName(symbol->name);
   return symbol->address == address ? name : fmt::format("{}+{}", name, address - symbol->address);
 }
 

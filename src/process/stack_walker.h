@@ -7,14 +7,18 @@
 #define HANGSCOPE_PROCESS_STACK_WALKER_H
 
 #include <array>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "base/status.h"
+#include "code/call_depth.h"
+#include "code/source_frames.h"
 #include "model/process.h"
 #include "proc/proc_text.h"
 #include "proc/process_memory.h"
@@ -27,8 +31,10 @@ namespace hangscope {
 
 // A frame as it is in memory, whatever was inlined into it.
 struct StackPlace {
-  uint64_t pc = 0;  // of all but the innermost, where the call returns to
-  uint64_t stack_pointer = 0;
+  uint64_t pc = 0;     // within the instruction that is being carried out
+  bool calls = false;  // that is a call, to the place before
+  std::optional<uint64_t> stack_pointer;
+  std::optional<uint64_t> frame_pointer;
   // by DWARF's numbers, those below 16; those that are not known are nothing
   std::array<std::optional<uint64_t>, 16> registers;
 };
@@ -37,7 +43,16 @@ struct StackWalk {
   std::vector<StackFrame> frames;  // innermost first
   std::vector<StackPlace> places;  // likewise
   bool complete = false;           // down to where the thread began
-  std::string warning;             // why it is not complete; a sentence
+  std::string warning;             // why it is not complete or sure; a sentence
+  // It ends before any frame of the program: the thread's registers may lead on.
+  bool wants_registers = false;
+};
+
+struct StackTrail {
+  std::vector<StackPlace> places;  // innermost first
+  bool complete = false;
+  std::string trouble;             // why not, behind a colon
+  std::optional<size_t> guess_at;  // the first place that a guess led to
 };
 
 // One thread. Not movable: libdw knows where it is.
@@ -73,28 +88,48 @@ class StackWalker {
 
  private:
   struct ModuleSymbols;
+  struct ModuleSource {
+    bool of_system = false;
+    std::unique_ptr<SourceFrames> frames;  // null: it has no lines, or nobody wants them
+  };
 
   StackWalker(std::string proc_root, int pid, std::vector<MemoryMapping> mappings, ReadMemory read);
-  StackWalk WalkOnce(const ThreadImage& image, size_t most_frames);
-  bool GuessFramePointer(const ThreadImage& image, size_t most_frames, StackWalk* best);
+  StackTrail Follow(const ThreadImage& image, size_t most_frames);
+  StackWalk Named(const StackTrail& trail, size_t most_frames);
+  std::string NameOfCall(uint64_t back, uint64_t pc);
+  bool StepByCode(const ThreadImage& image, const StackPlace& place, ThreadImage* caller);
+  bool StepOverSignal(const StackPlace& place, ThreadImage* interrupted) const;
+  std::optional<CallDepth> DepthOf(const StackPlace& place);
+  std::optional<CallDepth> DepthFrom(uint64_t begin, uint64_t pc);
+  bool ReadCodeAt(uint64_t address, void* into, size_t bytes);
+  bool HasTable(uint64_t pc);
+  bool IsFirst(uint64_t pc);
+  bool GuessFramePointer(const ThreadImage& image, size_t most_frames, size_t begin,
+                         StackTrail* best);
   std::vector<uint64_t> FramePointerCandidates(const ThreadImage& image, uint64_t stuck_pc);
   bool IsOutermost(uint64_t pc) const;
   bool MayHaveCalled(uint64_t back, uint64_t pc);
   const std::vector<StackFrame>& Name(uint64_t pc);
   std::vector<StackFrame> FindNames(uint64_t pc);
-  bool HasLines(Dwfl_Module* module);
   Dwfl_Module* ModuleOfVariable(uint64_t address) const;
+  ModuleSource& SourceOf(Dwfl_Module* module);
 
   const std::string proc_root_;
   const int pid_;
   const std::vector<MemoryMapping> mappings_;
   const ReadMemory read_;
+  const ReadMemory code_;   // the same, and keeps what it reads of code
+  std::string program_;     // the path of the file that the process runs
+  bool is_static_ = false;  // that has all its libraries in it
   Dwfl* dwfl_ = nullptr;
   const ThreadImage* image_ = nullptr;  // that is being walked
   // by pc: what is inlined there first
   std::unordered_map<uint64_t, std::vector<StackFrame>> names_;
+  std::unordered_map<uint64_t, bool> has_table_;                              // by pc
+  std::map<std::pair<uint64_t, uint64_t>, std::optional<CallDepth>> depths_;  // by function and pc
+  std::unordered_map<uint64_t, std::string> code_pages_;
   std::unordered_map<Dwfl_Module*, std::unique_ptr<ModuleSymbols>> symbols_;
-  std::unordered_map<Dwfl_Module*, bool> has_lines_;
+  std::unordered_map<Dwfl_Module*, ModuleSource> sources_;
   ModuleSymbols& SymbolsOf(Dwfl_Module* module);
 };
 

@@ -17,6 +17,13 @@ bool LacksHolder(const ThreadWait& wait) {
           wait.kind == WaitKind::kMutex || wait.kind == WaitKind::kSemaphore);
 }
 
+// Nothing: it is no call, or where its stack is is not known.
+std::optional<CallPlace> CallOf(const StackPlace& place, const StackWalker::Function& function) {
+  if (!place.calls || !place.stack_pointer) return std::nullopt;
+  return CallPlace{function.begin, function.bytes, place.pc + 1, *place.stack_pointer,
+                   place.registers};
+}
+
 }  // namespace
 
 void ProcessLook::FindHolders() {
@@ -53,12 +60,10 @@ void ProcessLook::FindRefusedMutex(const Work& work, ThreadFacts* thread) {
   for (size_t i = 1; i < std::min(work.places.size(), kMostOfThread); ++i) {
     const auto inner = walker_->FunctionAt(work.places[i - 1].pc);
     if (!inner || inner->name.find("pthread_mutex_lock") == std::string::npos) continue;
-    const StackPlace& place = work.places[i];
-    const auto function = walker_->FunctionAt(place.pc - 1);
+    const auto function = walker_->FunctionAt(work.places[i].pc);
     if (!function || function->name.find("pthread_mutex_lock") != std::string::npos) continue;
-    const auto argument = FirstArgument(
-        {function->begin, function->bytes, place.pc, place.stack_pointer, place.registers},
-        read_memory_);
+    const auto call = CallOf(work.places[i], *function);
+    const auto argument = call ? FirstArgument(*call, read_memory_) : std::nullopt;
     if (!argument) return;
     const auto owner = OwnerOfPriorityMutex(*argument, read_memory_);
     const auto outer = owner ? OuterThread(*owner, false) : std::nullopt;
@@ -74,16 +79,15 @@ void ProcessLook::FindRefusedMutex(const Work& work, ThreadFacts* thread) {
 std::vector<uint64_t> ProcessLook::HeldByThread(const Work& work, size_t* calls) {
   std::vector<uint64_t> held;
   for (size_t i = 1; i < std::min(work.places.size(), kMostOfThread); ++i) {
-    const StackPlace& place = work.places[i];
-    const auto function = walker_->FunctionAt(place.pc - 1);
+    const auto function = walker_->FunctionAt(work.places[i].pc);
     if (!function || LockCallOf(function->name) != LockCall::kNone ||
         function->name.starts_with("_"))
       continue;
+    const auto call = CallOf(work.places[i], *function);
+    if (!call) continue;
     ++*calls;
-    const CallPlace call{function->begin, function->bytes, place.pc, place.stack_pointer,
-                         place.registers};
     const auto found =
-        HeldObjects(call, read_memory_, [this](uint64_t target) { return LockCallAt(target); });
+        HeldObjects(*call, read_memory_, [this](uint64_t target) { return LockCallAt(target); });
     held.insert(held.end(), found.begin(), found.end());
   }
   return held;

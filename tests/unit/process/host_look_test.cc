@@ -5,6 +5,7 @@
 
 #include "process/process_json.h"
 #include "process/process_text.h"
+#include "process/process_words.h"
 #include "unit/process/process_story.h"
 
 namespace hangscope {
@@ -174,6 +175,19 @@ TEST(HostLook, FramesOfPythonStayFramesOfPython) {
   EXPECT_EQ(stack[0].language, FrameLanguage::kNative);
   EXPECT_EQ(stack[1].language, FrameLanguage::kPython);
   EXPECT_EQ(stack[1].module, "/srv/bank.py");
+}
+
+TEST(HostLook, FramesOfTheSystemStayNoPlaces) {
+  World world;
+  world.Process(10, "server");
+  world.Thread(10, 10, WaitKind::kMutex).stack = {
+      {0x1000, "g_mutex_lock", "", "libglib-2.0.so.0", FrameLanguage::kNative, true},
+      {0x2000, "take", "bank.c:31", "bank"}};
+  const HostLook read = Read(Written(world.look(), "far"));
+  const ThreadFacts& thread = read.look.processes.at(0).threads.at(0);
+  EXPECT_TRUE(thread.stack.at(0).of_system);
+  EXPECT_FALSE(thread.stack.at(1).of_system);
+  EXPECT_EQ(FrameText(OwnFrame(thread)), "take  bank.c:31");
 }
 
 TEST(HostLook, WhatIsNoLookIsRefusedWithItsLine) {

@@ -174,14 +174,17 @@ TEST_F(ProcessExportTest, JsonHasTheProcessesAndTheThreads) {
 
 TEST_F(ProcessExportTest, AFindingTravelsWithItsThreads) {
   std::vector<StackFrame>& stack = look_.processes[0].threads[1].stack;
+  const auto of_header = [](uint64_t pc, const char* function, const char* source) {
+    return StackFrame{pc, function, source, "abba", FrameLanguage::kNative, true};
+  };
   stack.insert(stack.begin() + 2, {{0x2800, "worker", "abba.c:52", "abba"},
-                                   {0x2900, "__invoke<worker>", "invoke.h:9", "abba"},
-                                   {0x2980, "operator()", "std_thread.h:259", "abba"},
+                                   of_header(0x2900, "__invoke<worker>", "invoke.h:9"),
+                                   of_header(0x2980, "operator()", "std_thread.h:259"),
                                    {0x2a00, "main", "abba.c:70", "abba"}});
   stack.push_back({0x3100, "_start", "", "abba"});
   // The compiler put these into transfer.
-  stack.insert(stack.begin() + 1, {{0x1800, "lock", "std_mutex.h:103", "abba"},
-                                   {0x1900, "wait_until<>", "condition_variable:151", "abba"}});
+  stack.insert(stack.begin() + 1, {of_header(0x1800, "lock", "std_mutex.h:103"),
+                                   of_header(0x1900, "wait_until<>", "condition_variable:151")});
   const ProcessScene scene = Scene();
   const Finding finding = ToldSightings(*scene.judgement, *scene.look).findings.at(0);
   ASSERT_EQ(finding.subjects.size(), 2u);

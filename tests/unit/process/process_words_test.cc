@@ -28,6 +28,35 @@ TEST(ProcessWords, WhereAThreadIsIsInItsProgramAndNotInTheLibraryBelow) {
   EXPECT_EQ(FrameText(OwnFrame(thread)), "");
 }
 
+StackFrame OfSystem(const char* function, const char* source, const char* module) {
+  return {1, function, source, module, FrameLanguage::kNative, true};
+}
+
+TEST(ProcessWords, WhereAThreadIsIsInNoLibraryOfTheSystemAndInNoHeaderOfOne) {
+  ThreadFacts thread;
+  thread.stack = {OfSystem("syscall", "", "libc.so.6"),
+                  OfSystem("g_mutex_lock", "", "libglib-2.0.so.0"),
+                  OfSystem("__glibcxx_rwlock_rdlock", "shared_mutex:78", "app"),
+                  {4, "transfer", "app.c:12", "app"},
+                  {5, "main", "app.c:20", "app"}};
+  EXPECT_EQ(FrameText(OwnFrame(thread)), "transfer  app.c:12");
+  thread.stack[3].module = "libown.so";
+  EXPECT_EQ(FrameText(OwnFrame(thread)), "transfer  app.c:12");
+}
+
+TEST(ProcessWords, AProgramThatOnlyCallsALibraryIsInThat) {
+  ThreadFacts thread;
+  thread.stack = {OfSystem("__read", "", "libc.so.6"),
+                  OfSystem("Perl_pp_readline", "", "libperl.so.5.36"),
+                  OfSystem("perl_run", "", "libperl.so.5.36"),
+                  {4, "main", "", "perl"},
+                  OfSystem("__libc_start_main", "", "libc.so.6"),
+                  {6, "_start", "", "perl"}};
+  EXPECT_EQ(FrameText(OwnFrame(thread)), "Perl_pp_readline  libperl.so.5.36");
+  thread.stack[3].source = "app.c:12";
+  EXPECT_EQ(FrameText(OwnFrame(thread)), "main  app.c:12");
+}
+
 TEST(ProcessWords, ASemaphoreOfSystemVIsNoNameOfASystemCall) {
   World world;
   ThreadFacts& thread = world.Thread(10, 10, WaitKind::kOther);
