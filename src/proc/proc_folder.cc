@@ -43,6 +43,15 @@ std::vector<int> ProcFolder::Threads(int pid) const {
 }
 
 std::optional<std::string> ProcFolder::Read(const std::string& path, int* error) const {
+  return ReadFile(path, false, error);
+}
+
+std::optional<std::string> ProcFolder::ReadRecord(const std::string& path, int* error) const {
+  return ReadFile(path, true, error);
+}
+
+std::optional<std::string> ProcFolder::ReadFile(const std::string& path, bool in_one,
+                                                int* error) const {
   const int fd = open(Path(path).c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (fd < 0) {
     if (error != nullptr) *error = errno;
@@ -51,8 +60,10 @@ std::optional<std::string> ProcFolder::Read(const std::string& path, int* error)
   std::string text;
   char buffer[16384];
   ssize_t got = 0;
-  while ((got = read(fd, buffer, sizeof buffer)) > 0 && text.size() < kMostText)
+  while ((got = read(fd, buffer, sizeof buffer)) > 0 && text.size() < kMostText) {
     text.append(buffer, static_cast<size_t>(got));
+    if (in_one && static_cast<size_t>(got) < sizeof buffer) break;
+  }
   if (got < 0 && error != nullptr) *error = errno;
   close(fd);
   if (got < 0) return std::nullopt;

@@ -28,6 +28,9 @@ class ProcFolder {
 
   // `path` is below the root: "42/maps". Nothing on failure, and *error says why.
   std::optional<std::string> Read(const std::string& path, int* error = nullptr) const;
+  // The same of a file of a thread that the kernel gives in one piece (stat, status, syscall,
+  // sched, schedstat): it is not asked again whether that was all.
+  std::optional<std::string> ReadRecord(const std::string& path, int* error = nullptr) const;
   std::optional<std::string> Link(const std::string& path) const;
   // Device ("fe:00", as in maps) and inode that a link leads to.
   struct FileIdentity {
@@ -52,6 +55,7 @@ class ProcFolder {
   std::string Path(const std::string& path) const { return root_ + "/" + path; }
 
  private:
+  std::optional<std::string> ReadFile(const std::string& path, bool in_one, int* error) const;
   std::vector<int> Numbers(const std::string& folder, int* error) const;
 
   std::string root_;

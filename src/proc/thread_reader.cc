@@ -10,8 +10,8 @@ namespace hangscope {
 std::optional<RawThread> ReadThread(const ProcFolder& proc, int pid, int tid) {
   const std::string folder = fmt::format("{}/task/{}/", pid, tid);
   // Its switches are counted before anything else is read, so that a change in between shows later.
-  const auto status = proc.Read(folder + "status");
-  const auto stat = proc.Read(folder + "stat");
+  const auto status = proc.ReadRecord(folder + "status");
+  const auto stat = proc.ReadRecord(folder + "stat");
   if (!status || !stat) return std::nullopt;
   const auto parsed_status = ParseTaskStatus(*status);
   auto parsed_stat = ParseTaskStat(*stat);
@@ -21,20 +21,20 @@ std::optional<RawThread> ReadThread(const ProcFolder& proc, int pid, int tid) {
   thread.tid = tid;
   thread.stat = std::move(*parsed_stat);
   thread.status = *parsed_status;
-  if (const auto call = proc.Read(folder + "syscall", &thread.call_error)) {
+  if (const auto call = proc.ReadRecord(folder + "syscall", &thread.call_error)) {
     thread.call = ParseTaskSystemCall(*call);
     if (!thread.call) thread.call_error = EPROTO;
   }
-  if (const auto sched = proc.Read(folder + "sched")) thread.last_ran = ParseLastRan(*sched);
-  if (const auto times = proc.Read(folder + "schedstat"))
+  if (const auto sched = proc.ReadRecord(folder + "sched")) thread.last_ran = ParseLastRan(*sched);
+  if (const auto times = proc.ReadRecord(folder + "schedstat"))
     thread.run_time = ParseTaskRunTime(*times).value_or(TaskRunTime());
   return thread;
 }
 
 bool StoodStill(const ProcFolder& proc, const RawThread& before) {
   const std::string folder = fmt::format("{}/task/{}/", before.pid, before.tid);
-  const auto call = proc.Read(folder + "syscall");
-  const auto status = proc.Read(folder + "status");
+  const auto call = proc.ReadRecord(folder + "syscall");
+  const auto status = proc.ReadRecord(folder + "status");
   if (!call || !status) return false;
   const auto now = ParseTaskSystemCall(*call);
   const auto counts = ParseTaskStatus(*status);

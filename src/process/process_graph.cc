@@ -185,8 +185,9 @@ bool IsOfPython(const ProcessFacts& process) {
 uint64_t SignalsFromOutside(const ProcessFacts& process) {
   // The end of a child is a supplier of its own where it counts. Python has a handler for SIGINT
   // unless it is told otherwise.
-  return process.caught_signals & ~kOwnFaults & ~SignalBit(SIGCHLD) &
-         ~(IsOfPython(process) ? SignalBit(SIGINT) : 0);
+  const uint64_t signals = process.caught_signals & ~kOwnFaults & ~SignalBit(SIGCHLD);
+  const bool asks = (signals & SignalBit(SIGINT)) != 0;  // of each thread, so not without need
+  return asks && IsOfPython(process) ? signals & ~SignalBit(SIGINT) : signals;
 }
 
 bool AsksKernel(const ThreadFacts::Spin& spin) {
