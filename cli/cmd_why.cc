@@ -54,7 +54,7 @@ Result<WhyReport> Ask(FileSystem& files, const WhyOptions& options, WhyProcessOp
 
 Result<WhyReport> AskAll(const WhyOptions& options, const WhyProcessOptions& process) {
   SystemClock clock;
-  ProgressBar bar(clock, false);
+  ProgressBar bar(clock, false, false);
   bar.Begin("looking");
   WhyAllOptions all;
   all.apart = process.apart;

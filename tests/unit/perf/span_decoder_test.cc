@@ -105,7 +105,8 @@ TEST_F(CoreSightSpansTest, TakesTheNewestOfASpanThatIsTooLong) {
 // Whoever drained a shared sink has the bytes of others, who ran other code.
 TEST_F(SharedSinkSpansTest, FollowsEachCpuThroughItsOwnCode) {
   FrameBytes frames;
-  for (const uint8_t id : {0x10, 0x12, 0x14}) frames.Put(id, A64Run());
+  for (const uint8_t id : std::initializer_list<uint8_t>{0x10, 0x12, 0x14})
+    frames.Put(id, A64Run());
   const std::string bytes = frames.Take();
   Record({bytes.size()});
   Hold(0, bytes);

@@ -453,7 +453,9 @@ TEST(Steps, ShowThatASpinComesBackToItsStateAndWhatItReads) {
     EXPECT_FALSE(thread.spin->writes_memory) << way.name;
     EXPECT_FALSE(thread.spin->calls_kernel) << way.name;
     ASSERT_EQ(thread.spin->calls.size(), way.yields ? 1u : 0u) << way.name;
-    if (way.yields) EXPECT_EQ(thread.spin->calls[0].name, "sched_yield");
+    if (way.yields) {
+      EXPECT_EQ(thread.spin->calls[0].name, "sched_yield");
+    }
     EXPECT_EQ(thread.spin->polled_variable, way.variable);
     EXPECT_LT(thread.spin->begin, thread.spin->end);
   }

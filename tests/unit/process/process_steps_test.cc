@@ -55,7 +55,9 @@ TEST(Steps, GoThroughCallsThatAskAndChangeNothing) {
         Way{"ready", "epoll_wait", 1, WaitKind::kPoll}, Way{"child", "wait4", 0, WaitKind::kChild},
         Way{"futex", "futex", -EAGAIN, WaitKind::kNone}}) {
     const StartedProgram program(SPINNER, way.name);
-    const ThreadFacts::Spin spin = StepsOf(program, true);
+    ThreadFacts::Spin spin = StepsOf(program, true);
+    // Its child may be younger than the list of processes that the first look took.
+    if (way.kind == WaitKind::kChild) spin = StepsOf(program, true);
     EXPECT_TRUE(IsProvenSpin(spin)) << way.name;
     ASSERT_EQ(spin.calls.size(), 1u) << way.name;
     const ThreadFacts::Spin::Call& call = spin.calls[0];

@@ -26,7 +26,8 @@ ReadMemory Holding(std::map<uint64_t, uint32_t> words) {
   };
 }
 
-TaskSystemCall Call(int number, uint64_t a = 0, uint64_t b = 0, uint64_t c = 0, uint64_t d = 0) {
+TaskSystemCall CallOf32(int number, uint64_t a = 0, uint64_t b = 0, uint64_t c = 0,
+                        uint64_t d = 0) {
   TaskSystemCall call;
   call.number = number;
   call.arguments = {a, b, c, d, 0, 0};
@@ -36,32 +37,34 @@ TaskSystemCall Call(int number, uint64_t a = 0, uint64_t b = 0, uint64_t c = 0, 
 #if defined(__x86_64__)
 TEST(SystemCalls32, HaveNumbersOfTheirOwn) {
   const ReadMemory nothing = Holding({});
-  const auto number = [&](int of_32) { return NativeCallOf32(Call(of_32), nothing).call.number; };
+  const auto number = [&](int of_32) {
+    return NativeCallOf32(CallOf32(of_32), nothing).call.number;
+  };
   EXPECT_EQ(number(3), SYS_read);
   EXPECT_EQ(number(7), SYS_wait4);
   EXPECT_EQ(number(422), SYS_futex);
   EXPECT_EQ(number(449), 449);
   EXPECT_EQ(number(240), SYS_futex) << "of 64-bit programs this is mq_open";
   EXPECT_EQ(number(20), -1) << "getpid does not wait";
-  EXPECT_TRUE(NativeCallOf32(Call(240), nothing).has_short_times);
-  EXPECT_FALSE(NativeCallOf32(Call(422), nothing).has_short_times);
+  EXPECT_TRUE(NativeCallOf32(CallOf32(240), nothing).has_short_times);
+  EXPECT_FALSE(NativeCallOf32(CallOf32(422), nothing).has_short_times);
 }
 
 TEST(SystemCalls32, OfSocketsHaveTheirArgumentsInMemory) {
   constexpr uint64_t kReceive = 10;
   const ReadMemory memory = Holding({{0x1000, 5}, {0x1004, 0x2000}, {0x1008, 16}});
-  const TaskSystemCall receive = NativeCallOf32(Call(102, kReceive, 0x1000), memory).call;
+  const TaskSystemCall receive = NativeCallOf32(CallOf32(102, kReceive, 0x1000), memory).call;
   EXPECT_EQ(receive.number, SYS_recvfrom);
   EXPECT_EQ(receive.arguments[0], 5u);
   EXPECT_EQ(ExplainSystemCall(receive, memory).files.at(0).fd, 5);
-  EXPECT_EQ(NativeCallOf32(Call(102, kReceive, 0x3000), memory).call.number, -1);
-  EXPECT_EQ(NativeCallOf32(Call(102, 99, 0x1000), memory).call.number, -1);
+  EXPECT_EQ(NativeCallOf32(CallOf32(102, kReceive, 0x3000), memory).call.number, -1);
+  EXPECT_EQ(NativeCallOf32(CallOf32(102, 99, 0x1000), memory).call.number, -1);
 }
 
 TEST(SystemCalls32, WaitForLocksOfFilesWithLongPositions) {
   constexpr uint64_t kSetLock64Wait = 14;
   const ReadMemory nothing = Holding({});
-  const TaskSystemCall lock = NativeCallOf32(Call(221, 4, kSetLock64Wait), nothing).call;
+  const TaskSystemCall lock = NativeCallOf32(CallOf32(221, 4, kSetLock64Wait), nothing).call;
   EXPECT_EQ(ExplainSystemCall(lock, nothing).kind, WaitKind::kFileLock);
 }
 #endif

@@ -201,7 +201,7 @@ TEST(WhyProcess, OfAProgramOfAnotherWidthItDoesNotSayThatItIsFine) {
   FakeProcessInspector inspector;
   SystemSample look = Locked();
   ProcessFacts& process = look.processes[0];
-  process.is_32_bit = true;
+  process.is_32_bit = process.is_hidden = true;  // on a machine whose 32-bit calls nobody reads
   process.threads[0].wait = {};
   process.threads[0].stack = {{0x1000, "", "", "program"}};
   process.warnings.push_back("process 10 is a 32-bit program");
