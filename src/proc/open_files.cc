@@ -459,12 +459,12 @@ int OpenFiles::ProcessBehind(int pid, int fd) const {
 std::vector<int> OpenFiles::ProcessesThatMap(const std::string& device, uint64_t inode,
                                              bool* all_seen) const {
   std::vector<int> processes;
-  *all_seen = true;
+  std::vector<int> unseen;
   const std::string words = fmt::format(" {} {} ", device, inode);
   for (const int pid : proc_.Processes()) {
     int error = 0;
     const auto maps = proc_.Read(fmt::format("{}/maps", pid), &error);
-    if (!maps && (error == EACCES || error == EPERM)) *all_seen = false;
+    if (!maps && (error == EACCES || error == EPERM)) unseen.push_back(pid);
     // A path may look like that, too; so what looks like it is read properly.
     if (!maps || maps->find(words) == std::string::npos) continue;
     const auto mappings = ParseMemoryMappings(*maps);
@@ -474,6 +474,14 @@ std::vector<int> OpenFiles::ProcessesThatMap(const std::string& device, uint64_t
         });
     if (maps_it) processes.push_back(pid);
   }
+  const auto start = [this](int pid) {
+    const auto stat = proc_.Stat(pid);
+    return stat ? stat->start_ticks : 0;
+  };
+  uint64_t oldest = UINT64_MAX;
+  for (const int pid : processes) oldest = std::min(oldest, start(pid));
+  *all_seen =
+      std::all_of(unseen.begin(), unseen.end(), [&](int pid) { return start(pid) < oldest; });
   return processes;
 }
 

@@ -45,7 +45,8 @@ class OpenFiles {
   // socket of this machine that listens there, and has connections to accept first.
   void DescribeBacklog(int pid, std::string_view address, WaitFile* file);
   // The processes that have some of this file in their memory; only those that may be looked into.
-  // *all_seen: whether each may.
+  // *all_seen: whether each may that can have it: not one that is older than these, who would have
+  // had to be given it.
   std::vector<int> ProcessesThatMap(const std::string& device, uint64_t inode,
                                     bool* all_seen) const;
   // The connections of these processes that lead to other machines, at most `most`; *left_out: how

@@ -79,6 +79,13 @@ std::string WhyHalted(const FindingDraft& draft, const JudgedProcesses& judged) 
   return StandsStill(*process, is_traced ? ThreadState::kTraced : ThreadState::kStopped);
 }
 
+bool AllHaveNames(const FindingDraft& draft, const JudgedProcesses& judged) {
+  return std::all_of(draft.members.begin(), draft.members.end(), [&](uint32_t i) {
+    const ThreadWait& wait = judged.node(i).facts->wait;
+    return !wait.variable.empty() || !wait.shared_name.empty();
+  });
+}
+
 // Of different ones, two.
 std::string LockNames(const FindingDraft& draft, const JudgedProcesses& judged) {
   constexpr size_t kMost = 2;
@@ -161,6 +168,10 @@ std::string SummaryOf(const FindingDraft& draft, const JudgedProcesses& judged) 
         return fmt::format(
             "lost wakeup, {} wait{} for {}, and the others have slept and woken meanwhile", count,
             one ? "s" : "", LockNames(draft, judged));
+      if (DifferentWaits(draft, judged) > 1 && !AllHaveNames(draft, judged))
+        return fmt::format(
+            "lost wakeup, {} wait for {} different signals, and nobody is left to give one", count,
+            DifferentWaits(draft, judged));
       if (DifferentWaits(draft, judged) > 1)
         return fmt::format("lost wakeup, {} wait for {}, and nobody is left to signal these", count,
                            LockNames(draft, judged));

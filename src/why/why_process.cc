@@ -120,7 +120,7 @@ Result<TwoLooks> SampleTwice(Clock& clock, ProcessInspector& inspector,
     if (again.ok()) *two = std::move(*again);
   }
   NoteNaps(two->looks.front(), &two->looks.back());
-  if (options.others.empty() && Suspects(two->looks))
+  if (options.observes_retries && options.others.empty() && Suspects(two->looks))
     ObserveRetries(clock, inspector, options, inspect, &two->looks);
   const TimeNs wall = clock.Wall();
   if (!options.others.empty()) {
@@ -211,7 +211,9 @@ ProcessHangs FindProcessHangs(Clock& clock, ProcessInspector& inspector,
   WhyProcessOptions options;
   options.pid = question.pid;
   options.stop = question.step;
+  options.observes_retries = false;  // who records asks again, and must not be kept from it
   InspectOptions inspect;
+  inspect.long_step_time = 0;  // the program is to be slowed as little as may be
   inspect.descendants = question.descendants;
   inspect.also = question.also;
   inspect.stop_asleep = false;  // it is followed, and would be seen to move

@@ -19,6 +19,8 @@ struct WhyProcessOptions {
   bool all_threads = false;
   bool all_stacks = false;
   bool json = false;
+  // Takes a second more where threads wait for locks with time limits again and again.
+  bool observes_retries = true;
   std::vector<HostLook> others;  // on other hosts, made at about the same time
   size_t columns = 80;
   size_t lines = 22;

@@ -47,7 +47,7 @@ class FirstLines(Reports):
                             rf"^  \d+ b-to-a  waits {SECONDS} for mutex lock_a, held by \d+ ",
                             rf'^  last output: "two transfers have begun"  \(stdout, {SECONDS} ago\)$',
                             r"^stack of \d+ a-to-b, of process \d+ abba_locks: .*/abba_locks$", r"^  Transfer\(.*  abba_locks\.cc:\d+$",
-                            r"^  operator\(\)  abba_locks\.cc:29$")
+                            r"^  main::<lambda>  abba_locks\.cc:29$")
 
     def test_process_tree(self):
         """The 17th of its tests hangs: its name, the line, the lock."""
@@ -61,7 +61,7 @@ class FirstLines(Reports):
                             rf"^  \d+ a-to-b  waits {SECONDS} for mutex lock_b, held by \d+ .*  abba_locks\.cc:\d+",
                             r'^  last output: ".*Start 17: test_017"  \(stdout, ', r"^stack of \d+ a-to-b, of process \d+ test_017: .*/test_017 --fast$")
         message = re.search('<failure message="([^"]*)"', junit.read_text())[1]
-        self.assertRegex(message, r"a-to-b  waits .* for mutex lock_b, .*  abba_locks\.cc:\d+  &lt;- operator\(\)  \(process \d+ test_017: .*/test_017 --fast\)$")
+        self.assertRegex(message, r"a-to-b  waits .* for mutex lock_b, .*  abba_locks\.cc:\d+  &lt;- main::&lt;lambda&gt;  \(process \d+ test_017: .*/test_017 --fast\)$")
 
     def test_python_suite(self):
         """The 17th of its tests hangs: its name, the line."""

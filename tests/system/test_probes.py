@@ -151,7 +151,7 @@ class Probes(Case):
 
     def test_console_log_without_a_dump(self):
         done = self.show(self.write("console.log", b"nothing to see\n~hs not this\n"))
-        self.assertEqual(done.status, 3)
+        self.assertEqual(done.status, 2)
         self.assertEqual(done.err.count(b"\n"), 1)
 
     def test_core_dump(self):

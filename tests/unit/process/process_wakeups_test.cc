@@ -150,9 +150,9 @@ TEST(ProcessWakeups, WhereOneOfThemMayBeWokenByAHandlerNoneIsStuckForSure) {
   world.Signals(10, 11, "work");
   const ProcessFinding finding = Only(world.Judge());
   EXPECT_EQ(finding.confidence, Confidence::kPossible);
-  EXPECT_EQ(finding.summary,
-            "lost wakeup, 2 of 2 threads wait for condition work, semaphore at 0x1000, and nobody "
-            "is left to signal these");
+  EXPECT_EQ(
+      finding.summary,
+      "lost wakeup, 2 of 2 threads wait for 2 different signals, and nobody is left to give one");
 }
 
 TEST(ProcessWakeups, WhoeverAHandlerMayWakeMaySignalTheOthers) {

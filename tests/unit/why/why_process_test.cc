@@ -68,6 +68,31 @@ TEST(WhyProcess, AProgramThatHasJustEndedIsNoHangToWhoStartedIt) {
   EXPECT_THAT(AskWhyProcess(clock, ended, Options())->text, HasSubstr("zombie"));
 }
 
+// Who asks for itself waits a second to see whether a lock is tried again and again; a recorder
+// does not.
+TEST(WhyProcess, ARecorderIsNotKeptForLocksWithTimeLimits) {
+  const auto lasts = [](const std::function<void(Clock&, ProcessInspector&)>& ask) {
+    FakeClock clock;
+    FakeProcessInspector inspector;
+    SystemSample look = Locked();
+    ThreadFacts& thread = look.processes[0].threads[0];
+    thread.wait.has_timeout = thread.naps_again = true;
+    look.begin = clock.Monotonic();
+    inspector.Add(look);
+    const TimeNs begin = clock.Monotonic();
+    ask(clock, inspector);
+    return clock.Monotonic() - begin;
+  };
+  EXPECT_GE(lasts([](Clock& clock, ProcessInspector& inspector) {
+              (void)AskWhyProcess(clock, inspector, Options());
+            }),
+            kSecond);
+  EXPECT_EQ(lasts([](Clock& clock, ProcessInspector& inspector) {
+              FindProcessHangs(clock, inspector, 10);
+            }),
+            50 * kMillisecond);
+}
+
 TEST(WhyProcess, AnotherProcessFindsTheSame) {
   FakeClock clock;
   FakeProcessInspector inspector;
