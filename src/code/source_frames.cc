@@ -54,8 +54,8 @@ std::string Qualified(Dwarf_Die* die, const char* name) {
     const int tag = dwarf_tag(&scopes[i]);
     const char* const around = dwarf_diename(&scopes[i]);
     if (tag == DW_TAG_compile_unit || tag == DW_TAG_partial_unit) break;
-    // Without types, as -g1 has it, a lambda is an operator that stands in a function.
-    if (i == 1 && tag == DW_TAG_subprogram && text == "operator()") text = "<lambda>";
+    // An operator of a type without a name in a function, or, with -g1, of no type, is a lambda.
+    if (tag == DW_TAG_subprogram && text == "operator()") text = "<lambda>";
     if (around != nullptr && *around != '\0') text = std::string(around) + "::" + text;
   }
   free(scopes);
