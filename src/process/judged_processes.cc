@@ -65,14 +65,20 @@ std::set<int> WaitsForProcesses(const ThreadFacts& thread, const SystemSample& l
 }
 
 bool IdlesInRuntime(const ThreadFacts& thread) {
+  bool in_library = false;
   for (const StackFrame& frame : thread.stack) {
     if (frame.module.starts_with("libc.so")) continue;
     for (const char* name : {"uv__io_poll", "PlatformWorkerThread", "StartIoThreadMain"}) {
       if (frame.function.find(name) != std::string::npos) return true;
     }
-    if (!frame.function.starts_with("uv_")) return frame.function == "worker";
+    // What a stripped library has below its loop has no name; what the loop calls is none of it.
+    if (frame.function == "uv_run" || frame.function == "g_main_loop_run" ||
+        frame.function == "g_main_context_iteration")
+      return true;
+    in_library = frame.module.starts_with("libuv") || frame.module.starts_with("libglib");
+    if (!in_library && !frame.function.starts_with("uv_")) return frame.function == "worker";
   }
-  return false;
+  return in_library;
 }
 
 std::tuple<WaitKind, uint64_t, std::string, int> ObjectOf(const ThreadWait& wait) {

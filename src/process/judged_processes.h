@@ -32,8 +32,8 @@ struct JudgedProcesses {
 // Processes for which a thread waits, whether or not they alone could end that.
 std::set<int> WaitsForProcesses(const ThreadFacts& thread, const SystemSample& look);
 
-// In libuv's loop, or among the pools of node: there, threads idle until the program wants
-// something. What the loop has called is the program's.
+// In the loop of libuv or GLib, or among the pools of node: there, threads idle until the program
+// wants something. What the loop has called is the program's.
 bool IdlesInRuntime(const ThreadFacts& thread);
 
 // Equal for two threads of one process that wait for the same thing.

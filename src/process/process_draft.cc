@@ -94,6 +94,7 @@ class DraftFinder {
   void AddWhoWantsTheirLocks(FindingDraft* draft) const;
   void AddWhoWaitsAlike(int pid, std::vector<uint32_t>* roots) const;
   void AddWeakOf(int pid, std::vector<uint32_t> roots, const std::vector<uint32_t>& victims);
+  void DropLoopsThatHandleSignals(int pid, std::map<FindingKind, FindingDraft>* drafts) const;
   void KeepLoopsApart(int pid, std::map<FindingKind, FindingDraft>* drafts) const;
   void JoinVictims(int pid, const std::vector<uint32_t>& more);
   void AddDraft(FindingDraft draft);
@@ -275,6 +276,21 @@ void DraftFinder::KeepLoopsApart(int pid, std::map<FindingKind, FindingDraft>* d
   drafts->emplace(FindingKind::kLostWakeup, std::move(apart));
 }
 
+// An event loop that reads its own pipe waits for the handler of a signal that writes it: a daemon
+// idles so.
+void DraftFinder::DropLoopsThatHandleSignals(int pid,
+                                             std::map<FindingKind, FindingDraft>* drafts) const {
+  const auto loops = drafts->find(FindingKind::kNoWriter);
+  const ProcessFacts* const process = FindProcess(judged_.look, pid);
+  if (loops == drafts->end() || process == nullptr || SignalsFromOutside(*process) == 0) return;
+  for (const auto& [kind, draft] : *drafts) {
+    for (const uint32_t i : draft.members) {
+      if (!IdlesInRuntime(*node(i).facts)) return;
+    }
+  }
+  drafts->clear();
+}
+
 // Who wants a lock that one of these holds may be the one that they wait for: where they wait for
 // what a thread of the process does, and none but these is left, that is a deadlock.
 void DraftFinder::AddWhoWantsTheirLocks(FindingDraft* draft) const {
@@ -319,6 +335,7 @@ void DraftFinder::AddWeakOf(int pid, std::vector<uint32_t> roots,
     drafts[kind].members.push_back(i);
   }
   KeepLoopsApart(pid, &drafts);
+  DropLoopsThatHandleSignals(pid, &drafts);
   // Where nobody can be told to hold a lock for reading, all of its threads wait: for each other.
   const bool idle_only = drafts.size() == 1 && drafts.count(FindingKind::kLostWakeup) != 0;
   const auto is_lock = [&](uint32_t i) { return IsUnownedLock(*node(i).facts); };

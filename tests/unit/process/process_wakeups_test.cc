@@ -352,5 +352,45 @@ TEST(ProcessWakeups, OfAWordWhoseSharersAreKnownEachMayGiveIt) {
   EXPECT_EQ(world.Judge().findings.size(), 2u);
 }
 
+// Of a stripped libuv, beside which the pool of the program's works waits.
+World BesideALoop(const char* function, const char* module) {
+  World world;
+  ThreadFacts& loop = world.Reads(10, 10, {10});
+  loop.wait.kind = WaitKind::kPoll;
+  loop.stack = {{1, "epoll_wait", "", "libc.so.6"},
+                {2, "", "", module},
+                {3, function, "", module},
+                {4, "main", "app.c:9", "app"}};
+  return world;
+}
+
+TEST(ProcessWakeups, WorksThatWaitComeBeforeTheLoopThatIdles) {
+  for (const auto& [function, module] :
+       {std::pair("uv_run", "libuv.so.1"), {"g_main_loop_run", "libglib-2.0.so.0"}}) {
+    World world = BesideALoop(function, module);
+    for (const int tid : {11, 12}) {
+      ThreadFacts& work = world.Thread(10, tid, WaitKind::kBarrier);
+      work.wait.variable = "phase";
+      work.stack = {{1, "pthread_barrier_wait", "", "libc.so.6"}, {2, "work", "app.c:6", "app"}};
+    }
+    const ProcessFinding finding = Only(world.Judge());
+    EXPECT_EQ(finding.kind, Kind::kLostWakeup);
+    EXPECT_THAT(finding.threads, ElementsAre(11, 12));
+  }
+}
+
+TEST(ProcessWakeups, ALoopThatHandlesSignalsIdles) {
+  for (const auto& [function, module] :
+       {std::pair("uv_run", "libuv.so.1"), {"g_main_loop_run", "libglib-2.0.so.0"}}) {
+    World world = BesideALoop(function, module);
+    world.Signals(10, 11, "").stack = {{1, "pthread_cond_wait", "", "libc.so.6"},
+                                       {2, "", "", module},
+                                       {3, "start_thread", "", "libc.so.6"}};
+    EXPECT_EQ(Only(world.Judge()).kind, Kind::kNoWriter);
+    world.Of(10).caught_signals = kTerm;
+    EXPECT_TRUE(IsSilent(world.Judge()));
+  }
+}
+
 }  // namespace
 }  // namespace hangscope
