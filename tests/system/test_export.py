@@ -80,8 +80,8 @@ class Scopes(ExportCase):
         self.assertIn("7 events, 0 losses, 0.002100 s, 3 tasks as they stood (2 waiting)\n", done.err.decode())
 
     def test_of_a_hang_without_events_says_that_its_threads_are_there(self):
-        hung = pathlib.Path(BUILD) / "examples/hung/abba_locks"
-        done = self.hangscope("run", "-q", "--history", "none", "--stall", "0.5", "--on-hang", "kill", "--prefix", self.prefix, hung)
+        hung = [pathlib.Path(BUILD) / "tests/hang_zoo", "abba", "line"]
+        done = self.hangscope("run", "-q", "--history", "none", "--stall", "0.5", "--on-hang", "kill", "--prefix", self.prefix, *hung)
         self.assertEqual(124, done.status, done.err)
         done = self.hangscope("export", "--to", "text", self.snapshots()[0])
         self.assertEqual(3, done.out.decode().count(": waiting since"), done.out)
