@@ -49,6 +49,8 @@ Result<WhyReport> Ask(FileSystem& files, const WhyOptions& options, WhyProcessOp
   if (!inspector.ok()) return inspector.status();
   process.pid = spec.pid;
   process.json = options.json;
+  WorkLine work(!options.json);
+  process.observing = [&work](const std::string& text) { work.Show(text); };
   return AskWhyPid(PosixFileSystem(), clock, **inspector, options, process);
 }
 

@@ -321,7 +321,10 @@ struct ThreadFacts {
     // Words outside of its stack that it changes and changes back in that period: who polls them
     // may get out by that.
     std::vector<uint64_t> flickers;
-    bool flickers_cut = false;       // there are more
+    bool flickers_cut = false;  // there are more
+    // It was so while all others that spin were held, each of them in such a circle or not. Else
+    // each may have been in its circle at another time, as those are that take turns.
+    bool held_with_others = false;
     bool of_anonymous_code = false;  // it was made at run time, and is of no file
     uint64_t begin = 0;              // lowest and highest address of the loop
     uint64_t end = 0;

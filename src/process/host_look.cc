@@ -106,6 +106,7 @@ ThreadFacts::Spin ReadSpin(const SavedJson& json) {
   spin.polled_variable = TextField(json, "variable");
   spin.polls_shared = TrueField(json, "polls_shared");
   spin.flickers_cut = TrueField(json, "changes_and_restores");
+  spin.held_with_others = TrueField(json, "held_with_others");
   for (const SavedJson& each : ListField(json, "calls")) {
     if (spin.calls.size() == kMostIds) break;
     // Of whom it asks there is not told here.

@@ -92,6 +92,29 @@ LinuxInspector::Looks LinuxInspector::ReadAll(int pid, InspectionContext& contex
   return looks;
 }
 
+// Of several that spin, each was seen in its circle at another time: two that take turns with a
+// lock are that, too. So all of them are held at one time, and stepped once more.
+void StepTogether(InspectionContext& context,
+                  const std::vector<std::unique_ptr<ProcessLook>>& processes) {
+  std::vector<SteppedThread> threads;
+  std::vector<ProcessLook*> looks;
+  for (const auto& look : processes) {
+    for (SteppedThread& thread : look->Spinners()) {
+      threads.push_back(std::move(thread));
+      looks.push_back(look.get());
+    }
+  }
+  if (threads.size() < 2) return;
+  const auto loops = StepInHelper(context.clock, threads,
+                                  {context.options.step_time, context.options.long_step_time});
+  if (!loops.ok()) return;  // then it is not known, as each of them says
+  for (size_t i = 0; i < threads.size(); ++i) {
+    const SteppedLoop& loop = loops.value()[i];
+    looks[i]->StoreTogether(threads[i].tid, loop);
+    context.longest_stop = std::max(context.longest_stop, loop.held);
+  }
+}
+
 Result<SystemSample> LinuxInspector::Inspect(int pid, const InspectOptions& options) {
   if (const std::string why = proc_.WhyBlind(); !why.empty())
     return Status::Io(fmt::format("process {} cannot be looked at: {}", pid, why));
@@ -108,8 +131,9 @@ Result<SystemSample> LinuxInspector::Inspect(int pid, const InspectOptions& opti
   if (options.stop) {
     const SuspensionPutOff put_off;
     // On a thread of its own: when that ends, the kernel lets go of whatever it still traces.
-    std::thread([&all = processes] {
+    std::thread([&all = processes, &context] {
       for (auto& process : all) process->Stop();
+      StepTogether(context, all);
     }).join();
   }
   if (options.stacks) {

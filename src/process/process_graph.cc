@@ -380,10 +380,12 @@ void ProcessGraph::AddFileEdges(uint32_t node) {
   if (pids.empty()) Unknown(node);
 }
 
-// Who polls what another spinner changes and changes back may get out by that.
+// Who polls what another spinner changes and changes back may get out by that. And where the two
+// were not held at one time, each may have been in its circle when the other was not.
 bool ProcessGraph::MayBeMovedBySpinner(uint32_t node) const {
   const ThreadFacts::Spin& spin = *nodes_[node].facts->spin;
   const auto flickers_for_it = [&](const ThreadFacts::Spin& other) {
+    if (!spin.held_with_others || !other.held_with_others) return true;
     if (other.flickers_cut || (spin.polls_cut && !other.flickers.empty())) return true;
     return std::any_of(spin.polls.begin(), spin.polls.end(), [&](uint64_t address) {
       constexpr uint64_t kWord = 8;
@@ -397,7 +399,9 @@ bool ProcessGraph::MayBeMovedBySpinner(uint32_t node) const {
         other.pid == nodes_[node].pid || std::count(near.begin(), near.end(), other.pid) != 0;
     return other.stand == ThreadStand::kSpins && other.facts != nodes_[node].facts &&
            (is_near ? flickers_for_it(*other.facts->spin)
-                    : spin.polls_shared && !other.facts->spin->flickers.empty());
+                    : spin.polls_shared &&
+                          (!spin.held_with_others || !other.facts->spin->held_with_others ||
+                           !other.facts->spin->flickers.empty()));
   });
 }
 

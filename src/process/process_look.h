@@ -98,9 +98,12 @@ class ProcessLook {
   ProcessLook(InspectionContext& context, WalkerCache& walkers, int pid);
 
   // These in this order; other processes' steps of the same name before the next.
-  bool Read();         // false: there is no such process
-  void Explain();      // what the threads wait for, and where they are; nothing is stopped
-  void Stop();         // those that it takes; on the thread that will let go of them
+  bool Read();     // false: there is no such process
+  void Explain();  // what the threads wait for, and where they are; nothing is stopped
+  void Stop();     // those that it takes; on the thread that will let go of them
+  // Those that go in circles, each for itself; and what each did while all of them were held.
+  std::vector<SteppedThread> Spinners() const;
+  void StoreTogether(int tid, const SteppedLoop& loop);
   void FindHolders();  // of locks that do not record it
   void Verify();  // takes back what is said of threads that have moved meanwhile, or are frozen
 
@@ -150,6 +153,7 @@ class ProcessLook {
   bool WantsStop(const Work& work) const;
   void StopThread(Work* work, ThreadFacts* thread);
   void StepThread(const TaskStatus& status, bool was_in_call, ThreadFacts* thread);
+  void StoreLoop(const SteppedLoop& loop, ThreadFacts* thread);
   bool IsOfDataFile(const MemoryMapping& mapping) const;
   void CollectPolls(const LoopAccess& access, uint64_t stack_pointer, ThreadFacts::Spin* spin);
   void NamePolls(ThreadFacts::Spin* spin);

@@ -80,14 +80,35 @@ void ProcessLook::StepThread(const TaskStatus& status, bool was_in_call, ThreadF
   ++context_.stepped;
   const StepTimes times = {context_.options.step_time,
                            context_.options.long_step_time - context_.stepped_long};
-  const auto stepped = StepInHelper(context_.clock, thread->tid, times, read_memory_);
+  const auto stepped = StepInHelper(context_.clock, {{thread->tid, read_memory_}}, times);
   if (!stepped.ok()) {
     if (!was_in_call) Warn(stepped.status().message());  // else it may have fallen asleep
     return;
   }
-  const SteppedLoop& loop = stepped.value();
+  const SteppedLoop& loop = stepped.value().front();
   context_.longest_stop = std::max(context_.longest_stop, loop.held);
   if (loop.held > 2 * times.usual) context_.stepped_long += loop.held;
+  StoreLoop(loop, thread);
+}
+
+std::vector<SteppedThread> ProcessLook::Spinners() const {
+  std::vector<SteppedThread> spinners;
+  for (const ThreadFacts& thread : facts_.threads) {
+    if (thread.spin && thread.spin->period > 0 && !thread.spin->writes_memory)
+      spinners.push_back({thread.tid, read_memory_});
+  }
+  return spinners;
+}
+
+void ProcessLook::StoreTogether(int tid, const SteppedLoop& loop) {
+  const auto thread = std::find_if(facts_.threads.begin(), facts_.threads.end(),
+                                   [&](const ThreadFacts& each) { return each.tid == tid; });
+  if (thread == facts_.threads.end()) return;
+  StoreLoop(loop, &*thread);
+  thread->spin->held_with_others = true;
+}
+
+void ProcessLook::StoreLoop(const SteppedLoop& loop, ThreadFacts* thread) {
   ThreadFacts::Spin spin;
   spin.steps = loop.steps;
   spin.period = loop.period;

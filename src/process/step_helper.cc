@@ -25,6 +25,7 @@ namespace hangscope {
 namespace {
 
 constexpr size_t kMostStepsInAll = 100'000;
+constexpr size_t kFewSteps = 64;          // so few tell nothing: the machine is busy
 constexpr size_t kMostStepsTwice = 2000;  // a longer circle is gone around once where that will do
 constexpr TimeNs kLongestWaitForHelper = kSecond;  // besides its steps; the machine may be busy
 constexpr size_t kMostSentReads = 65536;
@@ -96,49 +97,64 @@ std::unique_ptr<ThreadStop> StopBetweenCalls(Clock& clock, int tid) {
   return nullptr;
 }
 
-SteppedLoop StepHere(Clock& clock, int tid, const StepTimes& times, const ReadMemory& read) {
+SteppedLoop StepHeld(Clock& clock, ThreadStop& stop, const ReadMemory& read, TimeNs usual,
+                     TimeNs end) {
   SteppedLoop loop;
+  LoopMemory memory(read);
+  const TimeNs start = clock.Monotonic();
+  end = std::max(end, start + usual);
+  StepLimits limits;
+  limits.until = start + usual;
+  limits.most = kMostStepsInAll;
+  // Where vectors count, the circle is gone around twice, and must close in half of the time.
+  limits.longer = [&](const StepTrace& trace) {
+    const bool may_come_back = memory.is_understood() && !memory.Counts() &&
+                               (trace.states.size() < kFewSteps || IsInALoop(trace));
+    return !may_come_back ? 0 : memory.uses_vectors() ? start + (end - start) / 2 : end;
+  };
+  const StepTrace trace = stop.Step(limits, read, memory);
+  if (trace.states.size() < 2) return loop;
+  loop.steps = trace.states.size() - 1;
+  loop.stack_pointer = trace.states.back().general[ThreadRegisters::kStackPointer];
+  const size_t looked_at = trace.period > 0 ? trace.period : loop.steps;
+  const size_t first = loop.steps - looked_at;
+  loop.access = ExamineSteps(std::span(trace.states).subspan(first, looked_at), read);
+  // What it may have changed before it came into the circle counts as part of that, too.
+  loop.flickers = memory.TakeChanged();
+  // The same again, with an eye on what the registers that are no part of a state hold, and on
+  // whether the calls find the same.
+  const bool is_proven = trace.period > kMostStepsTwice && memory.is_understood() &&
+                         !loop.access.uses_vectors && trace.calls.empty();
+  const TimeNs until = std::max(end, clock.Monotonic() + usual);
+  if (trace.period > 0 && (is_proven || stop.StepsBackInto(trace, until, read, memory))) {
+    loop.period = trace.period;
+    loop.changes_memory = !memory.is_understood();
+    if (!is_proven) loop.flickers = memory.TakeChanged();
+  }
+  const bool all_calls = CollectCalls(trace, first, &loop.calls);
+  loop.access.calls_kernel = loop.access.calls_kernel || trace.wants_kernel || !all_calls;
+  if (loop.period == 0)
+    loop.changes_memory = !loop.access.understood || !loop.access.writes.empty();
+  return loop;
+}
+
+// Empty where one of them does not stop.
+std::vector<SteppedLoop> StepHere(Clock& clock, const std::vector<SteppedThread>& threads,
+                                  const StepTimes& times) {
+  std::vector<SteppedLoop> loops;
   const TimeNs begin = clock.Monotonic();
   {
-    const auto stop = StopBetweenCalls(clock, tid);
-    if (stop == nullptr) return loop;
-    LoopMemory memory(read);
-    const TimeNs start = clock.Monotonic();
-    const TimeNs end = start + std::max(times.longest, times.usual);
-    StepLimits limits;
-    limits.until = start + times.usual;
-    limits.most = kMostStepsInAll;
-    // Where vectors count, the circle is gone around twice, and must close in half of the time.
-    limits.longer = [&](const StepTrace& trace) {
-      const bool may_come_back = memory.is_understood() && !memory.Counts() && IsInALoop(trace);
-      return !may_come_back ? 0 : memory.uses_vectors() ? start + (end - start) / 2 : end;
-    };
-    const StepTrace trace = stop->Step(limits, read, memory);
-    if (trace.states.size() < 2) return loop;
-    loop.steps = trace.states.size() - 1;
-    loop.stack_pointer = trace.states.back().general[ThreadRegisters::kStackPointer];
-    const size_t looked_at = trace.period > 0 ? trace.period : loop.steps;
-    const size_t first = loop.steps - looked_at;
-    loop.access = ExamineSteps(std::span(trace.states).subspan(first, looked_at), read);
-    // What it may have changed before it came into the circle counts as part of that, too.
-    loop.flickers = memory.TakeChanged();
-    // The same again, with an eye on what the registers that are no part of a state hold, and on
-    // whether the calls find the same.
-    const bool is_proven = trace.period > kMostStepsTwice && memory.is_understood() &&
-                           !loop.access.uses_vectors && trace.calls.empty();
-    const TimeNs until = std::max(end, clock.Monotonic() + times.usual);
-    if (trace.period > 0 && (is_proven || stop->StepsBackInto(trace, until, read, memory))) {
-      loop.period = trace.period;
-      loop.changes_memory = !memory.is_understood();
-      if (!is_proven) loop.flickers = memory.TakeChanged();
+    std::vector<std::unique_ptr<ThreadStop>> stops;
+    for (const SteppedThread& thread : threads) {
+      stops.push_back(StopBetweenCalls(clock, thread.tid));
+      if (stops.back() == nullptr) return {};
     }
-    const bool all_calls = CollectCalls(trace, first, &loop.calls);
-    loop.access.calls_kernel = loop.access.calls_kernel || trace.wants_kernel || !all_calls;
-    if (loop.period == 0)
-      loop.changes_memory = !loop.access.understood || !loop.access.writes.empty();
+    const TimeNs end = clock.Monotonic() + std::max(times.longest, times.usual);
+    for (size_t i = 0; i < threads.size(); ++i)
+      loops.push_back(StepHeld(clock, *stops[i], threads[i].read, times.usual, end));
   }
-  loop.held = clock.Monotonic() - begin;
-  return loop;
+  for (SteppedLoop& loop : loops) loop.held = clock.Monotonic() - begin;
+  return loops;
 }
 
 template <typename T>
@@ -177,14 +193,14 @@ void Send(int fd, const SteppedLoop& loop) {
 
 // Never returns. No signal but SIGKILL may end it while a thread has its trap flag on: nor may one
 // that was meant for the group, or for all of this name.
-[[noreturn]] void BeHelper(Clock& clock, int fd, int tid, const StepTimes& times,
-                           const ReadMemory& read) {
+[[noreturn]] void BeHelper(Clock& clock, int fd, const std::vector<SteppedThread>& threads,
+                           const StepTimes& times) {
   sigset_t all;
   sigfillset(&all);
   sigprocmask(SIG_BLOCK, &all, nullptr);
   (void)setpgid(0, 0);
   prctl(PR_SET_NAME, "stepper");
-  Send(fd, StepHere(clock, tid, times, read));
+  for (const SteppedLoop& loop : StepHere(clock, threads, times)) Send(fd, loop);
   _exit(0);
 }
 
@@ -212,59 +228,70 @@ void TakeFrom(std::string_view* bytes, uint64_t count, std::vector<T>* list) {
   bytes->remove_prefix(count * sizeof(T));
 }
 
-Result<SteppedLoop> Understand(std::string_view bytes, int tid) {
-  const Status warning = Status::Io(fmt::format(
-      "whether thread {} goes in circles was not seen: nothing came of its steps", tid));
+// Takes what is of one thread from the front of `bytes`. False: that cannot be.
+bool TakeLoop(std::string_view* bytes, SteppedLoop* loop) {
   Report report = {};
-  if (bytes.size() < sizeof report) return warning;
-  std::memcpy(&report, bytes.data(), sizeof report);
-  bytes.remove_prefix(sizeof report);
+  if (bytes->size() < sizeof report) return false;
+  std::memcpy(&report, bytes->data(), sizeof report);
+  bytes->remove_prefix(sizeof report);
   if (report.reads > kMostSentReads || report.calls > kMostSentCalls ||
       report.flickers > kMostSentFlickers ||
-      bytes.size() != report.reads * sizeof(LoopAccess::Range) +
+      bytes->size() < report.reads * sizeof(LoopAccess::Range) +
                           report.calls * sizeof(SteppedLoop::Call) +
                           report.flickers * sizeof(uint64_t) ||
       report.steps == 0)
-    return warning;
-  SteppedLoop loop;
-  loop.steps = report.steps;
-  loop.period = report.period;
-  loop.stack_pointer = report.stack_pointer;
-  loop.held = report.held;
-  loop.changes_memory = report.changes_memory;
-  loop.flickers_cut = report.flickers_cut;
-  loop.access.begin = report.begin;
-  loop.access.end = report.end;
-  loop.access.understood = report.understood;
-  loop.access.calls_kernel = report.calls_kernel;
-  loop.access.yields = report.yields;
-  loop.access.reads_clock = report.reads_clock;
-  TakeFrom(&bytes, report.reads, &loop.access.reads);
-  TakeFrom(&bytes, report.calls, &loop.calls);
-  TakeFrom(&bytes, report.flickers, &loop.flickers);
-  return loop;
+    return false;
+  loop->steps = report.steps;
+  loop->period = report.period;
+  loop->stack_pointer = report.stack_pointer;
+  loop->held = report.held;
+  loop->changes_memory = report.changes_memory;
+  loop->flickers_cut = report.flickers_cut;
+  loop->access.begin = report.begin;
+  loop->access.end = report.end;
+  loop->access.understood = report.understood;
+  loop->access.calls_kernel = report.calls_kernel;
+  loop->access.yields = report.yields;
+  loop->access.reads_clock = report.reads_clock;
+  TakeFrom(bytes, report.reads, &loop->access.reads);
+  TakeFrom(bytes, report.calls, &loop->calls);
+  TakeFrom(bytes, report.flickers, &loop->flickers);
+  return true;
+}
+
+Result<std::vector<SteppedLoop>> Understand(std::string_view bytes,
+                                            const std::vector<SteppedThread>& threads) {
+  std::vector<SteppedLoop> loops;
+  for (const SteppedThread& thread : threads) {
+    if (!TakeLoop(&bytes, &loops.emplace_back()))
+      return Status::Io(fmt::format(
+          "whether thread {} goes in circles was not seen: nothing came of its steps", thread.tid));
+  }
+  return loops;
 }
 
 }  // namespace
 
-Result<SteppedLoop> StepInHelper(Clock& clock, int tid, const StepTimes& times,
-                                 const ReadMemory& read) {
+Result<std::vector<SteppedLoop>> StepInHelper(Clock& clock,
+                                              const std::vector<SteppedThread>& threads,
+                                              const StepTimes& times) {
   int ends[2];
   if (pipe2(ends, O_CLOEXEC) != 0) return Status::FromErrno(errno, "make", "a pipe");
   const pid_t helper = fork();
-  if (helper == 0) BeHelper(clock, ends[1], tid, times, read);
+  if (helper == 0) BeHelper(clock, ends[1], threads, times);
   close(ends[1]);
   if (helper < 0) {
     close(ends[0]);
     return Status::FromErrno(errno, "start", "the process that steps");
   }
-  const TimeNs longest = std::max(2 * times.usual, times.longest) + kLongestWaitForHelper;
+  const auto count = static_cast<TimeNs>(threads.size());
+  const TimeNs longest = std::max(2 * times.usual * count, times.longest) + kLongestWaitForHelper;
   const std::string bytes = ReadUntil(clock, ends[0], clock.Monotonic() + longest);
   close(ends[0]);
   // It is never killed: it may have a thread in its hands. One that is late is left to init.
   for (int tries = 0; tries < 100 && waitpid(helper, nullptr, WNOHANG) == 0; ++tries)
     clock.Sleep(kMillisecond);
-  return Understand(bytes, tid);
+  return Understand(bytes, threads);
 }
 
 }  // namespace hangscope

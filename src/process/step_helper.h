@@ -7,6 +7,8 @@
 #ifndef HANGSCOPE_PROCESS_STEP_HELPER_H
 #define HANGSCOPE_PROCESS_STEP_HELPER_H
 
+#include <vector>
+
 #include "base/clock.h"
 #include "base/status.h"
 #include "process/spin_loop.h"
@@ -37,10 +39,17 @@ struct StepTimes {
   TimeNs longest = 0;  // for one that may be in a long circle
 };
 
-// Holds thread `tid`, whose memory `read` reads, for about `times.usual`, or, where it may still
-// come back to where it was, `times.longest`. One thread.
-Result<SteppedLoop> StepInHelper(Clock& clock, int tid, const StepTimes& times,
-                                 const ReadMemory& read);
+struct SteppedThread {
+  int tid = 0;
+  ReadMemory read;  // of its memory
+};
+
+// Holds `threads`, all at one time, and steps one after another: each for about `times.usual`, or,
+// where it may still come back to where it was, until all of them took `times.longest`. While one
+// is stepped, the others stand. What each did, in their order; fails where one could not be held.
+Result<std::vector<SteppedLoop>> StepInHelper(Clock& clock,
+                                              const std::vector<SteppedThread>& threads,
+                                              const StepTimes& times);
 
 }  // namespace hangscope
 

@@ -95,10 +95,13 @@ void ObserveRetries(Clock& clock, ProcessInspector& inspector, const WhyProcessO
   inspect.stop = inspect.step_running = inspect.remote_ends = false;
   inspect.stacks = true;  // they tell what a word is
   const TimeNs until = clock.Monotonic() + kLongest;
+  const TimeNs begin = looks->front().begin;
   SystemSample newest = std::move(looks->back());
   looks->pop_back();
   while (clock.Monotonic() < until) {
     clock.Sleep(kApart);
+    if (clock.Monotonic() - begin >= WhyProcessOptions::kQuietFor)
+      options.observing("observing whether what is tried again and again comes about");
     auto look = inspector.Inspect(options.pid, inspect);
     if (!look.ok() || !IsOf(options.pid, *look)) break;
     looks->push_back(std::move(*look));
@@ -114,6 +117,8 @@ Result<TwoLooks> SampleTwice(Clock& clock, ProcessInspector& inspector,
   // What a thread that spins asks for is known only once it was stepped. Who could give it must
   // have stood still, too.
   if (const SystemSample& look = two->looks.back(); !look.leads.empty()) {
+    if (look.end - two->looks.front().begin >= WhyProcessOptions::kQuietFor)
+      options.observing(fmt::format("looking at what process {} spins for", options.pid));
     inspect.with = look.leads;
     inspect.long_step_time = std::max<TimeNs>(0, inspect.long_step_time - look.longest_stop);
     auto again = SamplePair(clock, inspector, options, inspect);

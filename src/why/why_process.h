@@ -2,6 +2,7 @@
 #ifndef HANGSCOPE_WHY_WHY_PROCESS_H
 #define HANGSCOPE_WHY_WHY_PROCESS_H
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -21,6 +22,9 @@ struct WhyProcessOptions {
   bool json = false;
   // Takes a second more where threads wait for locks with time limits again and again.
   bool observes_retries = true;
+  // Told what is still being observed, once that has taken kQuietFor.
+  static constexpr TimeNs kQuietFor = 300 * kMillisecond;
+  std::function<void(const std::string&)> observing = [](const std::string&) {};
   std::vector<HostLook> others;  // on other hosts, made at about the same time
   size_t columns = 80;
   size_t lines = 22;

@@ -325,10 +325,11 @@ class Performance:
         return pid
 
     def settle(self):
-        """Waits until nothing of it moves for 50 ms, but what spins."""
+        """Waits until nothing of it moves for 50 ms, but what spins; of several processes, one may be a short sleep."""
         def stands():
-            before = motion_of(self.family())
-            time.sleep(0.05)
+            family = self.family()
+            before = motion_of(family)
+            time.sleep(0.05 if len(family) == 1 else 0.25)
             after = motion_of(self.family())
             return before == after and all(state != "R" or has_run(thread) for thread, (state, _) in after.items())
         if self.case.options.get("restless"):

@@ -56,6 +56,31 @@ void ComputeFloat() {
   while (x > 0) x *= factor;
 }
 
+// Two threads take turns: each spins for as long as the other one computes.
+void* TakeTurns(void*) {
+  for (;;) {
+    SpinOnLock();
+    for (int i = 0; i < 2'000'000; ++i) sum = sum + 1;
+    spin_lock.store(0);
+  }
+}
+void TakeTurnsWithAnother() {
+  spin_lock.store(0);
+  pthread_t thread;
+  pthread_create(&thread, nullptr, TakeTurns, nullptr);
+  TakeTurns(nullptr);
+}
+
+void* SpinBeside(void*) {
+  SpinOnLock();
+  return nullptr;
+}
+void SpinBoth() {
+  pthread_t thread;
+  pthread_create(&thread, nullptr, SpinBeside, nullptr);
+  SpinOnFlag();
+}
+
 // A pipe that nobody writes, and another one with a byte that nobody reads.
 int empty_pipe[2];
 int full_pipe[2];
@@ -165,15 +190,26 @@ struct Way {
   const char* name;
   void (*run)();
 };
-const Way kWays[] = {{"flag", SpinOnFlag},      {"yield", YieldOnFlag},
-                     {"lock", SpinOnLock},      {"compute", Compute},
-                     {"count", Count},          {"float", ComputeFloat},
-                     {"threads", StartThreads}, {"nothing", SpinOnNothing},
-                     {"read", ReadNothing},     {"poll", PollNothing},
-                     {"ready", LeaveReady},     {"child", AskForChild},
-                     {"pass", PassAByte},       {"nap", Nap},
-                     {"list", FindInCircle},    {"time", AskForTime},
-                     {"flicker", Flicker},      {"futex", WaitForAnotherWord}};
+const Way kWays[] = {{"flag", SpinOnFlag},
+                     {"yield", YieldOnFlag},
+                     {"lock", SpinOnLock},
+                     {"compute", Compute},
+                     {"count", Count},
+                     {"float", ComputeFloat},
+                     {"threads", StartThreads},
+                     {"nothing", SpinOnNothing},
+                     {"read", ReadNothing},
+                     {"poll", PollNothing},
+                     {"ready", LeaveReady},
+                     {"child", AskForChild},
+                     {"pass", PassAByte},
+                     {"nap", Nap},
+                     {"list", FindInCircle},
+                     {"time", AskForTime},
+                     {"flicker", Flicker},
+                     {"futex", WaitForAnotherWord},
+                     {"turns", TakeTurnsWithAnother},
+                     {"both", SpinBoth}};
 
 }  // namespace
 

@@ -219,6 +219,17 @@ TEST(ProcessSpins, WhoPollsWhatAnotherSpinnerChangesMayGetOut) {
   EXPECT_TRUE(apart.Judge().IsBad());
 }
 
+// Two that take turns with a lock spin, too, but never at one time.
+TEST(ProcessSpins, SpinnersThatWereNotHeldAtOneTimeMayTakeTurns) {
+  World world;
+  world.Spins(10, 10);
+  world.Spins(10, 11).spin->held_with_others = false;
+  EXPECT_FALSE(world.Judge().IsBad());
+  World alone;
+  alone.Spins(10, 10).spin->held_with_others = false;
+  EXPECT_TRUE(alone.Judge().IsBad());
+}
+
 TEST(ProcessSpins, ProcessesThatSpinOnSharedWordsHangTogetherOnlyWhereAllWhoHaveItAreKnown) {
   const auto shared = [](World* world, int pid, int other, bool known) {
     ThreadFacts::Spin& spin = *world->Spins(pid, pid).spin;

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <sys/syscall.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <string>
 
@@ -124,6 +125,44 @@ TEST(Steps, TellWhatOthersMaySeeOfACircle) {
   EXPECT_TRUE(IsProvenSpin(spin));
   EXPECT_EQ(spin.flickers.size(), 1u);
   EXPECT_EQ(spin.polled_variable, "flag");
+}
+
+// Each is seen in its circle now and then, though one of the two always goes on.
+TEST(Steps, TellCirclesOfSeveralOfOneTime) {
+  const StartedProgram program(SPINNER, "turns");
+  ASSERT_TRUE(program.is_ready());
+  auto inspector = OpenLinuxInspector(steps_clock);
+  int circles = 0;
+  for (int i = 0; i < 60; ++i) {
+    const auto look = (*inspector)->Inspect(program.pid(), {});
+    ASSERT_TRUE(look.ok()) << look.status().message();
+    int together = 0;
+    for (const ThreadFacts& thread : look.value().processes[0].threads) {
+      if (!thread.spin || !IsProvenSpin(*thread.spin)) continue;
+      ++circles;
+      if (thread.spin->held_with_others) ++together;
+    }
+    EXPECT_LT(together, 2);
+  }
+  EXPECT_GT(circles, 0);
+}
+
+TEST(Steps, TellThatSeveralAreInCirclesAtOneTime) {
+  const StartedProgram program(SPINNER, "both");
+  ASSERT_TRUE(program.is_ready());
+  auto inspector = OpenLinuxInspector(steps_clock);
+  const TimeNs end = steps_clock.Monotonic() + kStepsAreSeenWithin;
+  size_t together = 0;
+  while (together < 2 && steps_clock.Monotonic() < end) {
+    const auto look = (*inspector)->Inspect(program.pid(), {});
+    ASSERT_TRUE(look.ok()) << look.status().message();
+    const auto& threads = look.value().processes[0].threads;
+    together = static_cast<size_t>(
+        std::count_if(threads.begin(), threads.end(), [](const ThreadFacts& thread) {
+          return thread.spin && IsProvenSpin(*thread.spin) && thread.spin->held_with_others;
+        }));
+  }
+  EXPECT_EQ(together, 2u);
 }
 #endif
 

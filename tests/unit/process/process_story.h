@@ -70,7 +70,7 @@ class World {
     thread.state = ThreadState::kRunning, thread.system_call = -1;
     thread.spin = ThreadFacts::Spin{};
     thread.spin->steps = 5000, thread.spin->period = 2, thread.spin->polls = {0x4010},
-    thread.spin->polled_variable = "ready";
+    thread.spin->polled_variable = "ready", thread.spin->held_with_others = true;
     return thread;
   }
   ThreadFacts& Stopped(int pid, int tid, ThreadState state = ThreadState::kStopped) {

@@ -7,6 +7,7 @@
 
 #include <functional>
 #include <nlohmann/json.hpp>
+#include <vector>
 
 #include "fakes/fake_clock.h"
 #include "fakes/fake_process_inspector.h"
@@ -91,6 +92,32 @@ TEST(WhyProcess, ARecorderIsNotKeptForLocksWithTimeLimits) {
               FindProcessHangs(clock, inspector, 10);
             }),
             50 * kMillisecond);
+}
+
+// Whoever waits longer than a moment is told for what.
+TEST(WhyProcess, WhatTakesLongIsSaidAfterAMoment) {
+  const auto told = [](bool naps) {
+    FakeClock clock;
+    FakeProcessInspector inspector;
+    SystemSample look = Locked();
+    look.processes[0].threads[0].wait.has_timeout = naps;
+    look.processes[0].threads[0].naps_again = naps;
+    look.begin = clock.Monotonic();
+    inspector.Add(look);
+    std::vector<TimeNs> times;
+    WhyProcessOptions options = Options();
+    options.observing = [&](const std::string& text) {
+      EXPECT_THAT(text, HasSubstr("again and again"));
+      times.push_back(clock.Monotonic() - look.begin);
+    };
+    (void)AskWhyProcess(clock, inspector, options);
+    return times;
+  };
+  EXPECT_TRUE(told(false).empty());
+  const std::vector<TimeNs> times = told(true);
+  ASSERT_FALSE(times.empty());
+  EXPECT_GE(times.front(), 300 * kMillisecond);
+  EXPECT_LE(times.front(), 400 * kMillisecond);
 }
 
 TEST(WhyProcess, AnotherProcessFindsTheSame) {
