@@ -21,6 +21,7 @@
 #include "target_words.h"
 #include "why/why.h"
 #include "why/why_all.h"
+#include "why/why_core.h"
 #include "why/why_debugger.h"
 #include "why/why_perf.h"
 #include "why/why_process.h"
@@ -80,14 +81,28 @@ std::string PathOfTarget(FileSystem& files, const std::string& target) {
   return spec.kind == TargetSpec::Kind::kFile ? spec.name : target;
 }
 
+// What its scope says, where it has one, then its threads.
+Result<WhyReport> AskCore(FileSystem& files, Clock& clock, const WhyOptions& options,
+                          WhyProcessOptions process, const std::string& path) {
+  auto scope = AskWhy(files, clock, options);
+  process.json = options.json;
+  auto threads = AskWhyCore(clock, path, process);
+  if (!scope.ok()) return threads;
+  if (threads.ok()) scope->text += threads->text;
+  scope->is_bad = scope->is_bad || (threads.ok() && threads->is_bad);
+  return scope;
+}
+
 // Of a file, or a folder with files, that tell what they are.
 std::optional<Result<WhyReport>> AskRecording(FileSystem& files, const WhyOptions& options,
+                                              const WhyProcessOptions& process,
                                               WhyPerfOptions perf) {
   SystemClock clock;
   perf.path = PathOfTarget(files, options.source.target);
   perf.window = WindowOf(files, perf.path);
   const RecordingKind kind = KindOf(files, perf.path);
   if (kind == RecordingKind::kPerfData) return AskWhyPerf(files, clock, perf);
+  if (kind == RecordingKind::kCore) return AskCore(files, clock, options, process, perf.path);
   if (kind == RecordingKind::kDebugger && perf.path == options.source.target)
     return AskWhyDebugger(files, clock,
                           {perf.path, options.source.elf, options.json, perf.branches});
@@ -185,7 +200,7 @@ int WhyCommand(const std::vector<std::string>& words) {
     return Fail(status);
   auto places = code.Resolve(input.files(), PathOfTarget(input.files(), options.source.target));
   if (!places.ok()) return Fail(places.status());
-  auto recorded = AskRecording(input.files(), options,
+  auto recorded = AskRecording(input.files(), options, process,
                                {"", options.stall, options.json, *places, *last_branches});
   auto report = recorded ? std::move(*recorded) : Ask(input.files(), options, process);
   if (!report.ok() && ParseTargetSpec(input.files(), options.source.target).pid != 0)

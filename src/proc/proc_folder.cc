@@ -23,6 +23,18 @@ constexpr size_t kMostText = 64u << 20;
 
 std::vector<int> ProcFolder::Numbers(const std::string& folder, int* error) const {
   std::vector<int> numbers;
+  if (texts_ != nullptr) {
+    const std::string prefix = folder.empty() ? "" : folder + "/";
+    for (auto at = texts_->lower_bound(prefix); at != texts_->end(); ++at) {
+      if (!at->first.starts_with(prefix)) break;
+      const std::string rest = at->first.substr(prefix.size());
+      const auto number = ParseWhole<int>(rest.substr(0, rest.find('/')));
+      if (number) numbers.push_back(*number);
+    }
+    std::sort(numbers.begin(), numbers.end());
+    numbers.erase(std::unique(numbers.begin(), numbers.end()), numbers.end());
+    return numbers;
+  }
   DIR* const list = opendir(Path(folder).c_str());
   if (list == nullptr) {
     if (error != nullptr) *error = errno;
@@ -52,6 +64,12 @@ std::optional<std::string> ProcFolder::ReadRecord(const std::string& path, int* 
 
 std::optional<std::string> ProcFolder::ReadFile(const std::string& path, bool in_one,
                                                 int* error) const {
+  if (texts_ != nullptr) {
+    const auto known = texts_->find(path);
+    if (known != texts_->end()) return known->second;
+    if (error != nullptr) *error = ENOENT;
+    return std::nullopt;
+  }
   const int fd = open(Path(path).c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (fd < 0) {
     if (error != nullptr) *error = errno;
@@ -71,6 +89,7 @@ std::optional<std::string> ProcFolder::ReadFile(const std::string& path, bool in
 }
 
 std::optional<std::string> ProcFolder::Link(const std::string& path) const {
+  if (texts_ != nullptr) return std::nullopt;
   char target[PATH_MAX];
   const ssize_t got = readlink(Path(path).c_str(), target, sizeof target);
   if (got < 0) return std::nullopt;
@@ -78,6 +97,7 @@ std::optional<std::string> ProcFolder::Link(const std::string& path) const {
 }
 
 std::optional<ProcFolder::FileIdentity> ProcFolder::Identify(const std::string& path) const {
+  if (texts_ != nullptr) return std::nullopt;
   // What the kernel knows of it: who serves its file system may be what hangs.
   struct statx about;
   if (statx(AT_FDCWD, Path(path).c_str(), AT_STATX_DONT_SYNC, STATX_TYPE | STATX_INO, &about) != 0)
@@ -99,6 +119,7 @@ std::vector<DescriptorLink> ProcFolder::Descriptors(int pid, int* error) const {
 
 // Where a PID namespace was made without a /proc of its own, its numbers mean other processes.
 std::string ProcFolder::WhyBlind() const {
+  if (texts_ != nullptr) return {};
   const auto self = Link("self");
   if (self && ParseWhole<int>(*self) == getpid()) return {};
   return self || !Processes().empty()

@@ -1,8 +1,11 @@
-// Reads the /proc folder (or one that a test has made up). Every read may fail at any time, because
-// processes end when they like; errors are errno values, for the caller to put into a sentence.
+// Reads the /proc folder, or one that a test or a core dump has made up. Every read may fail at any
+// time, because processes end when they like; errors are errno values, for the caller to put into a
+// sentence.
 #ifndef HANGSCOPE_PROC_PROC_FOLDER_H
 #define HANGSCOPE_PROC_PROC_FOLDER_H
 
+#include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -20,6 +23,9 @@ struct DescriptorLink {
 class ProcFolder {
  public:
   explicit ProcFolder(std::string root) : root_(std::move(root)) {}
+  // Of files alone, by their paths; it has no links.
+  explicit ProcFolder(std::map<std::string, std::string> texts)
+      : texts_(std::make_shared<const std::map<std::string, std::string>>(std::move(texts))) {}
 
   // Process ids, ascending.
   std::vector<int> Processes() const;
@@ -59,6 +65,7 @@ class ProcFolder {
   std::vector<int> Numbers(const std::string& folder, int* error) const;
 
   std::string root_;
+  std::shared_ptr<const std::map<std::string, std::string>> texts_;  // null: a folder
 };
 
 }  // namespace hangscope

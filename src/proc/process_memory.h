@@ -1,4 +1,4 @@
-// The memory of a live process, read without stopping it.
+// The memory of a process: of a live one, read without stopping it, or as a file has kept it.
 #ifndef HANGSCOPE_PROC_PROCESS_MEMORY_H
 #define HANGSCOPE_PROC_PROCESS_MEMORY_H
 
@@ -7,6 +7,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <utility>
 
 namespace hangscope {
 
@@ -16,6 +17,7 @@ using ReadMemory = std::function<bool(uint64_t address, void* into, size_t bytes
 class ProcessMemory {
  public:
   explicit ProcessMemory(int pid) : pid_(pid) {}
+  explicit ProcessMemory(ReadMemory kept) : kept_(std::move(kept)) {}
 
   // As many of `most` bytes as can be read from `address` on; empty: none.
   std::string ReadUpTo(uint64_t address, size_t most) const;
@@ -29,7 +31,8 @@ class ProcessMemory {
   bool ReadInto(uint64_t address, void* into, size_t bytes) const;
 
  private:
-  int pid_;
+  int pid_ = 0;
+  ReadMemory kept_;  // empty: it lives
 };
 
 }  // namespace hangscope

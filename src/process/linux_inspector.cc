@@ -22,6 +22,11 @@ class LinuxInspector final : public ProcessInspector {
 
   Result<SystemSample> Inspect(int pid, const InspectOptions& options) override;
 
+  LinuxInspector(Clock& clock, KeptProcess process)
+      : clock_(clock),
+        proc_(process.texts),
+        kept_(std::make_unique<const KeptProcess>(std::move(process))) {}
+
  private:
   struct Looks {
     std::vector<std::unique_ptr<ProcessLook>> processes;
@@ -39,6 +44,7 @@ class LinuxInspector final : public ProcessInspector {
   Clock& clock_;
   const std::string proc_root_;
   const ProcFolder proc_;
+  const std::unique_ptr<const KeptProcess> kept_;  // null: live ones
   WalkerCache walkers_;
 };
 
@@ -115,7 +121,10 @@ void StepTogether(InspectionContext& context,
   }
 }
 
-Result<SystemSample> LinuxInspector::Inspect(int pid, const InspectOptions& options) {
+Result<SystemSample> LinuxInspector::Inspect(int pid, const InspectOptions& asked_for) {
+  InspectOptions options = asked_for;
+  if (kept_ != nullptr)
+    options.stop = options.step_running = options.follow = options.remote_ends = false;
   if (const std::string why = proc_.WhyBlind(); !why.empty())
     return Status::Io(fmt::format("process {} cannot be looked at: {}", pid, why));
   // A thread's number leads to its process.
@@ -124,6 +133,7 @@ Result<SystemSample> LinuxInspector::Inspect(int pid, const InspectOptions& opti
   if (!parsed) return Status::NotFound(fmt::format("there is no process {}", pid));
   SystemSample look;
   InspectionContext context(clock_, proc_, options, proc_root_);
+  context.kept = kept_.get();
   look.begin = clock_.Monotonic();
   auto [processes, asked, asked_are_all, left_out] =
       ReadAll(parsed->process > 0 ? parsed->process : pid, context);
@@ -175,6 +185,7 @@ Result<SystemSample> LinuxInspector::Inspect(int pid, const InspectOptions& opti
         Seconds(options.budget)));
   }
   look.longest_stop = context.longest_stop;
+  look.whole_process_stopped = kept_ != nullptr;
   look.end = clock_.Monotonic();
   return look;
 }
@@ -184,6 +195,10 @@ Result<SystemSample> LinuxInspector::Inspect(int pid, const InspectOptions& opti
 Result<std::unique_ptr<ProcessInspector>> OpenLinuxInspector(Clock& clock,
                                                              const std::string& proc_root) {
   return std::unique_ptr<ProcessInspector>(std::make_unique<LinuxInspector>(clock, proc_root));
+}
+
+std::unique_ptr<ProcessInspector> OpenKeptInspector(Clock& clock, KeptProcess process) {
+  return std::make_unique<LinuxInspector>(clock, std::move(process));
 }
 
 }  // namespace hangscope

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "proc/process_inspector.h"
+#include "process/kept/kept_process.h"
 
 namespace hangscope {
 
@@ -13,6 +14,10 @@ namespace hangscope {
 // it.
 Result<std::unique_ptr<ProcessInspector>> OpenLinuxInspector(
     Clock& clock, const std::string& proc_root = "/proc");
+
+// A process as a file has kept it: whatever may be asked for, nobody is stopped, and it is looked
+// at alone. Every look is the same.
+std::unique_ptr<ProcessInspector> OpenKeptInspector(Clock& clock, KeptProcess process);
 
 }  // namespace hangscope
 

@@ -221,7 +221,8 @@ void JudgeConfidence(const FindingDraft& draft, const JudgedProcesses& judged,
                      ProcessFinding* finding) {
   finding->confidence = Confidence::kCertain;
   DoubtHolders(draft, judged, finding);
-  if (judged.looks.size() < 2) finding->Lower(Confidence::kLikely, "it was looked at once only");
+  if (judged.looks.size() < 2 && !judged.look.whole_process_stopped)
+    finding->Lower(Confidence::kLikely, "it was looked at once only");
   if (std::any_of(draft.members.begin(), draft.members.end(),
                   [&](uint32_t i) { return judged.node(i).retries; }))
     finding->Lower(Confidence::kLikely,

@@ -99,7 +99,7 @@ std::vector<int> ProcessTree::WhoSharesMemory(int pid, uint64_t stack_begin) {
   return sharers;
 }
 
-Result<StackWalker*> WalkerCache::Get(const std::string& proc_root, int pid,
+Result<StackWalker*> WalkerCache::Get(const InspectionContext& context, int pid,
                                       const std::vector<MemoryMapping>& mappings) {
   const std::vector<MemoryMapping> code = CodeMappings(mappings);
   std::string key;
@@ -108,18 +108,24 @@ Result<StackWalker*> WalkerCache::Get(const std::string& proc_root, int pid,
                        mapping.inode, mapping.path);
   Entry& entry = entries_[pid];
   if (entry.walker != nullptr && entry.code == key) return entry.walker.get();
-  auto walker =
-      StackWalker::Open(proc_root, pid, code,
-                        [memory = ProcessMemory(pid)](uint64_t address, void* into, size_t bytes) {
-                          return memory.ReadInto(address, into, bytes);
-                        });
+  auto walker = context.kept != nullptr
+                    ? StackWalker::OpenKept(*context.kept, code)
+                    : StackWalker::Open(context.proc_root, pid, code,
+                                        [memory = ProcessMemory(pid)](uint64_t address, void* into,
+                                                                      size_t bytes) {
+                                          return memory.ReadInto(address, into, bytes);
+                                        });
   if (!walker.ok()) return walker.status();
   entry = {key, std::move(*walker)};
   return entry.walker.get();
 }
 
 ProcessLook::ProcessLook(InspectionContext& context, WalkerCache& walkers, int pid)
-    : context_(context), walkers_(walkers), pid_(pid), living_(pid), memory_(pid) {
+    : context_(context),
+      walkers_(walkers),
+      pid_(pid),
+      living_(pid),
+      memory_(context.MemoryOf(pid)) {
   read_memory_ = [this](uint64_t address, void* into, size_t bytes) {
     return memory_.ReadInto(address, into, bytes);
   };
@@ -153,6 +159,7 @@ bool ProcessLook::Read() {
   }
   if (tids.size() > kMostThreads)
     Warn(fmt::format("only {} of {} threads are looked at", kMostThreads, tids.size()));
+  if (context_.kept != nullptr) facts_.warnings = context_.kept->warnings;
   FindLivingThread();
   SayWhatCannotBeSeen();
   return true;
@@ -192,7 +199,7 @@ void ProcessLook::FindLivingThread() {
   const auto found = std::find_if(facts_.threads.begin(), facts_.threads.end(), lives);
   if (found == facts_.threads.end()) return;
   living_ = found->tid;
-  memory_ = ProcessMemory(living_);
+  memory_ = context_.MemoryOf(living_);
 }
 
 void ProcessLook::SayWhatCannotBeSeen() {
@@ -233,7 +240,7 @@ void ProcessLook::SayWhatCannotBeSeen() {
 #endif
     }
     if (mappings_.empty()) return;
-    auto walker = context_.options.stacks ? walkers_.Get(context_.proc_root, living_, mappings_)
+    auto walker = context_.options.stacks ? walkers_.Get(context_, living_, mappings_)
                                           : Result<StackWalker*>(nullptr);
     if (walker.ok())
       walker_ = *walker;
@@ -275,7 +282,8 @@ void ProcessLook::ExplainThread(size_t i) {
   Work& work = work_[i];
   ThreadFacts& thread = facts_.threads[i];
   // A thread of the kernel is in no call, and has no program counter.
-  if (!work.raw.call || work.raw.call->running || work.raw.call->pc == 0) return;
+  if (!work.raw.call || (work.raw.call->pc == 0 && !work.raw.call->running)) return;
+  if (work.raw.call->running) return FollowKept(&work, &thread);
   const TaskSystemCall call = ExplainCall(&work, &thread);
   thread.stack_pointer = call.stack_pointer;
   if (IsAnsweredByASupervisor(work.raw)) {
@@ -291,6 +299,20 @@ void ProcessLook::ExplainThread(size_t i) {
   }
   ExplainWait(work, &thread);
   if (!context_.IsLate()) AddPython(PythonFramesOf(work.raw, call.stack_pointer), &thread);
+}
+
+// The registers of a live thread that runs are known only once it was stopped.
+void ProcessLook::FollowKept(Work* work, ThreadFacts* thread) {
+  if (context_.kept == nullptr || walker_ == nullptr) return;
+  const auto registers = context_.kept->registers.find(work->raw.tid);
+  if (registers == context_.kept->registers.end()) return;
+  ThreadImage image;
+  image.tid = work->raw.tid;
+  image.registers = registers->second;
+  image.stack_begin = image.registers.stack_pointer() - kBelowStack;
+  image.stack = StackBytes(image.stack_begin);
+  StoreWalk(walker_->Walk(image, context_.options.most_frames), work, thread);
+  AddPython(PythonFramesOf(work->raw, image.registers.stack_pointer()), thread);
 }
 
 TaskSystemCall ProcessLook::ExplainCall(Work* work, ThreadFacts* thread) const {
@@ -339,6 +361,8 @@ ThreadImage ProcessLook::ImageOf(const RawThread& raw) const {
   constexpr size_t kStackPointerOf32 = 4;
   image.registers.values[facts_.is_32_bit ? kStackPointerOf32 : ThreadRegisters::kStackPointer] =
       raw.call->stack_pointer;
+  if (context_.kept != nullptr && context_.kept->registers.count(raw.tid) != 0)
+    image.registers = context_.kept->registers.at(raw.tid);
   image.stack_begin = raw.call->stack_pointer;
   image.stack = StackBytes(image.stack_begin);
   return image;

@@ -19,6 +19,7 @@
 #include "proc/thread_reader.h"
 #include "proc/thread_stop.h"
 #include "process/futex_kind.h"
+#include "process/kept/kept_process.h"
 #include "process/locks/held_objects.h"
 #include "process/spin_loop.h"
 #include "process/stack_walker.h"
@@ -56,6 +57,7 @@ struct InspectionContext {
   const ProcFolder& proc;
   const InspectOptions& options;
   std::string proc_root;
+  const KeptProcess* kept = nullptr;  // null: live ones
   TimeNs deadline = 0;
   OpenFiles files;
   ProcessTree tree;
@@ -76,13 +78,16 @@ struct InspectionContext {
         tree(folder),
         scheduler(its_clock, folder),
         freezer(folder) {}
+  ProcessMemory MemoryOf(int pid) const {
+    return kept != nullptr ? ProcessMemory(kept->read) : ProcessMemory(pid);
+  }
   bool IsLate() { return clock.Monotonic() > deadline; }
 };
 
 // Walkers of processes that were looked at before, for as long as their code stays where it is.
 class WalkerCache {
  public:
-  Result<StackWalker*> Get(const std::string& proc_root, int pid,
+  Result<StackWalker*> Get(const InspectionContext& context, int pid,
                            const std::vector<MemoryMapping>& mappings);
 
  private:
@@ -127,6 +132,7 @@ class ProcessLook {
   void FindPython();
   void SayWhatCannotBeSeen();
   void ExplainThread(size_t i);
+  void FollowKept(Work* work, ThreadFacts* thread);
   TaskSystemCall ExplainCall(Work* work, ThreadFacts* thread) const;
   ThreadImage ImageOf(const RawThread& raw) const;
   std::string StackBytes(uint64_t from) const;

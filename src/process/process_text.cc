@@ -362,6 +362,7 @@ std::string ProcessHead(const ProcessScene& scene) {
   std::string text =
       fmt::format("process {} ({}), {} thread{}: {}", IdOnHost(process.pid),
                   Printable(process.name, 32), threads, threads == 1 ? "" : "s", states);
+  if (!scene.kept.empty()) return text + "; " + scene.kept;
   if (scene.look->longest_stop == 0) return text + "; none was stopped";
   const char* const who = scene.look->whole_process_stopped ? "all were" : "the longest was";
   return text +

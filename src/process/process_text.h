@@ -21,6 +21,7 @@ struct ProcessScene {
   size_t lines = 22;    // of the screen
   // How those stand of whom nothing is found; a line. Empty: the findings say it all.
   std::string standing = {};
+  std::string kept = {};  // of one that is no more: "as its core dump has it"
 };
 
 // The findings, in lines; empty: none.

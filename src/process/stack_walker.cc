@@ -206,27 +206,52 @@ Result<std::unique_ptr<StackWalker>> StackWalker::Open(const std::string& proc_r
       new StackWalker(proc_root, pid, std::move(mappings), std::move(read)));
   walker->dwfl_ = dwfl_begin(&kCallbacks);
   if (walker->dwfl_ == nullptr) return Status::Io("cannot start libdw");
-  Dwfl* const dwfl = walker->dwfl_;
-  dwfl_report_begin(dwfl);
-  const int error = dwfl_linux_proc_report(dwfl, pid);
-  if (dwfl_report_end(dwfl, nullptr, nullptr) != 0 || error != 0) {
-    return Status::Io(fmt::format("the files that process {} has mapped cannot be listed: {}", pid,
-                                  error > 0 ? ErrorText(error) : dwfl_errmsg(-1)));
-  }
-  dwfl_getmodules(dwfl, GiveWalker, walker.get(), 0);
   std::error_code ignored;
   walker->program_ =
       std::filesystem::read_symlink(fmt::format("{}/{}/exe", proc_root, pid), ignored).string();
-  walker->is_static_ = std::none_of(walker->mappings_.begin(), walker->mappings_.end(),
-                                    [&](const MemoryMapping& mapping) {
-                                      return mapping.executable && mapping.path.starts_with('/') &&
-                                             mapping.path != walker->program_;
-                                    });
-  if (!dwfl_attach_state(dwfl, nullptr, pid, &kThreadCallbacks, walker.get())) {
-    return Status::Io(
-        fmt::format("the stacks of process {} cannot be followed: {}", pid, dwfl_errmsg(-1)));
-  }
+  dwfl_report_begin(walker->dwfl_);
+  if (Status status = walker->Begin(dwfl_linux_proc_report(walker->dwfl_, pid)); !status.ok())
+    return status;
   return walker;
+}
+
+Result<std::unique_ptr<StackWalker>> StackWalker::OpenKept(const KeptProcess& process,
+                                                           std::vector<MemoryMapping> mappings) {
+  std::unique_ptr<StackWalker> walker(
+      new StackWalker("", process.pid, std::move(mappings), process.read));
+  walker->kept_ = &process;
+  walker->dwfl_ = dwfl_begin(&kCallbacks);
+  if (walker->dwfl_ == nullptr) return Status::Io("cannot start libdw");
+  const auto first =
+      std::find_if(walker->mappings_.begin(), walker->mappings_.end(),
+                   [](const MemoryMapping& mapping) { return mapping.path.starts_with('/'); });
+  if (first != walker->mappings_.end()) walker->program_ = first->path;
+  const auto maps = process.texts.find(fmt::format("{}/maps", process.pid));
+  std::string text = maps != process.texts.end() ? maps->second : "";
+  FILE* const file = text.empty() ? nullptr : fmemopen(text.data(), text.size(), "r");
+  if (file == nullptr) return Status::Io("no file is known of the process");
+  dwfl_report_begin(walker->dwfl_);
+  const int error = dwfl_linux_proc_maps_report(walker->dwfl_, file);
+  fclose(file);
+  if (Status status = walker->Begin(error); !status.ok()) return status;
+  return walker;
+}
+
+// Once all files were reported, or why not.
+Status StackWalker::Begin(int error) {
+  if (dwfl_report_end(dwfl_, nullptr, nullptr) != 0 || error != 0) {
+    return Status::Io(fmt::format("the files that process {} has mapped cannot be listed: {}", pid_,
+                                  error > 0 ? ErrorText(error) : dwfl_errmsg(-1)));
+  }
+  dwfl_getmodules(dwfl_, GiveWalker, this, 0);
+  is_static_ = std::none_of(mappings_.begin(), mappings_.end(), [&](const MemoryMapping& mapping) {
+    return mapping.executable && mapping.path.starts_with('/') && mapping.path != program_;
+  });
+  if (!dwfl_attach_state(dwfl_, nullptr, pid_, &kThreadCallbacks, this)) {
+    return Status::Io(
+        fmt::format("the stacks of process {} cannot be followed: {}", pid_, dwfl_errmsg(-1)));
+  }
+  return {};
 }
 
 StackWalker::~StackWalker() {
@@ -237,6 +262,7 @@ StackWalker::~StackWalker() {
 // removed or replaced; such a one is there through the mapping only, for which more rights are
 // needed.
 int StackWalker::OpenModule(const std::string& path, uint64_t begin) const {
+  if (kept_ != nullptr) return kept_->open_file(path);
   const int fd = open(fmt::format("{}/{}/root{}", proc_root_, pid_, path).c_str(),
                       O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   struct stat about;

@@ -23,6 +23,7 @@
 #include "proc/proc_text.h"
 #include "proc/process_memory.h"
 #include "proc/thread_image.h"
+#include "process/kept/kept_process.h"
 
 struct Dwfl;
 struct Dwfl_Module;
@@ -63,6 +64,9 @@ class StackWalker {
   static Result<std::unique_ptr<StackWalker>> Open(const std::string& proc_root, int pid,
                                                    std::vector<MemoryMapping> mappings,
                                                    ReadMemory read);
+  // Of one that a file has kept, which outlives the walker.
+  static Result<std::unique_ptr<StackWalker>> OpenKept(const KeptProcess& process,
+                                                       std::vector<MemoryMapping> mappings);
   ~StackWalker();
   StackWalker(const StackWalker&) = delete;
   StackWalker& operator=(const StackWalker&) = delete;
@@ -94,6 +98,7 @@ class StackWalker {
   };
 
   StackWalker(std::string proc_root, int pid, std::vector<MemoryMapping> mappings, ReadMemory read);
+  Status Begin(int error);
   StackTrail Follow(const ThreadImage& image, size_t most_frames);
   StackWalk Named(const StackTrail& trail, size_t most_frames);
   std::string NameOfCall(uint64_t back, uint64_t pc);
@@ -118,9 +123,10 @@ class StackWalker {
   const int pid_;
   const std::vector<MemoryMapping> mappings_;
   const ReadMemory read_;
-  const ReadMemory code_;   // the same, and keeps what it reads of code
-  std::string program_;     // the path of the file that the process runs
-  bool is_static_ = false;  // that has all its libraries in it
+  const ReadMemory code_;              // the same, and keeps what it reads of code
+  const KeptProcess* kept_ = nullptr;  // null: it lives
+  std::string program_;                // the path of the file that the process runs
+  bool is_static_ = false;             // that has all its libraries in it
   Dwfl* dwfl_ = nullptr;
   const ThreadImage* image_ = nullptr;  // that is being walked
   // by pc: what is inlined there first

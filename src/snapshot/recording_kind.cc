@@ -1,8 +1,11 @@
 #include "snapshot/recording_kind.h"
 
+#include <elf.h>
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstring>
+#include <span>
 
 #include "base/utf8.h"
 #include "hwtrace/debugger_snapshot.h"
@@ -22,6 +25,16 @@ bool IsText(FileSystem& files, const std::string& path) {
   char begin[4096];
   auto got = (*file)->ReadAt(0, begin);
   return got.ok() && *got > 0 && std::find(begin, begin + *got, '\0') == begin + *got;
+}
+
+bool IsCoreDump(FileSystem& files, const std::string& path) {
+  if (!files.Exists(path)) return false;
+  auto file = files.Open(path, FileSystem::Mode::kRead);
+  if (!file.ok()) return false;
+  Elf64_Ehdr header = {};  // e_type lies at the same place in 32-bit ones
+  auto got = (*file)->ReadAt(0, std::span(reinterpret_cast<char*>(&header), sizeof header));
+  return got.ok() && *got == sizeof header && std::memcmp(header.e_ident, ELFMAG, SELFMAG) == 0 &&
+         header.e_type == ET_CORE;
 }
 
 bool IsLeftOfSnapshot(FileSystem& files, const std::string& folder) {
@@ -62,6 +75,7 @@ RecordingKind KindOf(FileSystem& files, const std::string& path) {
     return IsPerfData(files, path) ? RecordingKind::kPerfData : RecordingKind::kFolder;
   }
   if (IsPerfData(files, path)) return RecordingKind::kPerfData;
+  if (IsCoreDump(files, path)) return RecordingKind::kCore;
   if (!FindHistory(files, path).empty()) return RecordingKind::kRing;
   return IsText(files, path) ? RecordingKind::kText : RecordingKind::kOther;
 }

@@ -13,6 +13,7 @@ enum class RecordingKind {
   kSnapshot,  // a folder with a manifest
   kDebugger,  // a folder that a debugger took of a target: traces, settings, memory
   kFolder,    // another folder: perhaps what is left of a snapshot
+  kCore,      // a core dump
   kPerfData,  // a file that perf or hangscope wrote, or a folder of perf record --threads
   kRing,      // the prefix of rings, or a file of one
   kText,      // a file that begins with text: a log, or a trace in one

@@ -55,6 +55,7 @@ class Opener {
       case RecordingKind::kText:
         OpenText(target);
         break;
+      case RecordingKind::kCore:
       case RecordingKind::kOther:
         OpenTarget(target);
         break;

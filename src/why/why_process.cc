@@ -211,6 +211,21 @@ std::string LooksJson(Clock& clock, const TwoLooks& two, const WhyProcessOptions
          ProcessJson(SceneOf(two, options), clock.Wall(), clock.Monotonic());
 }
 
+WhyReport ReportLooks(Clock& clock, const TwoLooks& two, const WhyProcessOptions& options,
+                      std::string kept) {
+  const Verdict verdict = JudgeThreads(clock, two);
+  if (options.json) return {LooksJson(clock, two, options), IsBad(verdict)};
+  ProcessScene scene = SceneOf(two, options);
+  scene.standing = StandingText(verdict);
+  if (!kept.empty()) {  // nothing was in the meantime
+    constexpr std::string_view kMeanwhile = ", or ran in the meantime";
+    const size_t at = scene.standing.find(kMeanwhile);
+    if (at != std::string::npos) scene.standing.erase(at, kMeanwhile.size());
+  }
+  scene.kept = std::move(kept);
+  return {ProcessText(scene), IsBad(verdict)};
+}
+
 ProcessHangs FindProcessHangs(Clock& clock, ProcessInspector& inspector,
                               const HangQuestion& question) {
   WhyProcessOptions options;
@@ -348,11 +363,7 @@ Result<WhyReport> AskWhyProcess(Clock& clock, ProcessInspector& inspector,
                                 const WhyProcessOptions& options) {
   auto two = SampleKnown(clock, inspector, options);
   if (!two.ok()) return two.status();
-  const Verdict verdict = JudgeThreads(clock, *two);
-  if (options.json) return WhyReport{LooksJson(clock, *two, options), IsBad(verdict)};
-  ProcessScene scene = SceneOf(*two, options);
-  scene.standing = StandingText(verdict);
-  return WhyReport{ProcessText(scene), IsBad(verdict)};
+  return ReportLooks(clock, *two, options);
 }
 
 Result<WhyReport> AskWhyPid(FileSystem& files, Clock& clock, ProcessInspector& inspector,

@@ -35,6 +35,9 @@ struct TwoLooks {
   std::vector<SystemSample> looks;
   ProcessJudgement judgement;
 };
+// What people, or programs (options.json), are told of them. `kept`: as ProcessScene has it.
+WhyReport ReportLooks(Clock& clock, const TwoLooks& two, const WhyProcessOptions& options,
+                      std::string kept = {});
 // As `why --json` says it: the verdict, then all that was seen, in lines.
 std::string LooksJson(Clock& clock, const TwoLooks& two, const WhyProcessOptions& options);
 
