@@ -249,14 +249,15 @@ class Follower {
 
 #endif
 
-// A stub of the linker jumps through a word that the loader has filled in.
+}  // namespace
+
 uint64_t BehindStub(uint64_t at, const ReadCode& read) {
   uint8_t code[11] = {};
   if (!read(at, code, sizeof code)) return at;
   size_t begin = 0;
   constexpr uint8_t kBranchTarget[] = {0xf3, 0x0f, 0x1e, 0xfa};  // endbr64
   if (std::memcmp(code, kBranchTarget, sizeof kBranchTarget) == 0) begin = sizeof kBranchTarget;
-  if (begin != 0 && code[begin] == 0xf2) ++begin;  // bnd
+  if (code[begin] == 0xf2) ++begin;  // bnd
   if (begin + 6 > sizeof code || code[begin] != 0xff || code[begin + 1] != 0x25) return at;
   int32_t distance = 0;
   std::memcpy(&distance, code + begin + 2, sizeof distance);
@@ -264,8 +265,6 @@ uint64_t BehindStub(uint64_t at, const ReadCode& read) {
   const uint64_t slot = at + begin + 6 + static_cast<uint64_t>(int64_t{distance});
   return read(slot, &target, sizeof target) && target != 0 ? target : at;
 }
-
-}  // namespace
 
 std::optional<CallDepth> DepthAt([[maybe_unused]] uint64_t begin, [[maybe_unused]] uint64_t pc,
                                  [[maybe_unused]] const ReadCode& read) {

@@ -28,6 +28,10 @@ struct CallDepth {
 // not known from them alone, as where room of a variable size is made.
 std::optional<CallDepth> DepthAt(uint64_t begin, uint64_t pc, const ReadCode& read);
 
+// Where a stub of the linker leads, which jumps through a word that the loader has filled in; `at`
+// itself where there is none.
+uint64_t BehindStub(uint64_t at, const ReadCode& read);
+
 // Where the call whose return address is `back` leads, through a stub that jumps on if need be.
 struct CallTarget {
   bool is_call = false;  // an instruction before `back` is a call

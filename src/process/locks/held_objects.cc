@@ -18,6 +18,8 @@
 #include <string_view>
 #include <utility>
 
+#include "code/call_depth.h"
+
 namespace hangscope {
 namespace {
 
@@ -276,31 +278,16 @@ class Follower {
       state->slots.erase(address);
   }
 
-  // Where a jump leads that a file makes to another's function; `target` itself where it is none.
-  uint64_t BehindStub(uint64_t target) const {
-    uint8_t stub[16] = {};
-    if (!read_(target, stub, sizeof stub)) return target;
-    size_t at = 0;
-    if (stub[0] == 0xf3 && stub[1] == 0x0f && stub[2] == 0x1e && stub[3] == 0xfa) at = 4;
-    if (stub[at] == 0xf2) ++at;
-    if (stub[at] != 0xff || stub[at + 1] != 0x25) return target;
-    int32_t distance = 0;
-    std::copy_n(stub + at + 2, sizeof distance, reinterpret_cast<uint8_t*>(&distance));
-    uint64_t function = 0;
-    const uint64_t word = target + at + 6 + static_cast<uint64_t>(int64_t{distance});
-    return read_(word, &function, sizeof function) ? function : target;
+  std::optional<uint64_t> TargetOf(const cs_insn& instruction, uint64_t pc) const {
+    const cs_x86_op& operand = instruction.detail->x86.operands[0];
+    if (operand.type == X86_OP_IMM) return BehindStub(static_cast<uint64_t>(operand.imm), read_);
+    if (operand.type != X86_OP_MEM || operand.mem.base != X86_REG_RIP) return std::nullopt;
+    const CallTarget called = TargetOfCall(pc + instruction.size, read_);
+    return called.address != 0 ? std::optional(called.address) : std::nullopt;
   }
 
   void Call(const cs_insn& instruction, uint64_t pc, State* state) {
-    const cs_x86_op& operand = instruction.detail->x86.operands[0];
-    std::optional<uint64_t> target;
-    if (operand.type == X86_OP_IMM) target = BehindStub(static_cast<uint64_t>(operand.imm));
-    if (operand.type == X86_OP_MEM && operand.mem.base == X86_REG_RIP) {
-      const auto address = AddressOf(operand.mem, *state, pc + instruction.size);
-      uint64_t function = 0;
-      if (address && read_(static_cast<uint64_t>(address->offset), &function, sizeof function))
-        target = function;
-    }
+    const auto target = TargetOf(instruction, pc);
     const auto first = state->registers[kFirstInput];
     const auto second = state->registers[kSecondInput];
     switch (target ? lock_call_(*target) : LockCall::kNone) {
