@@ -58,6 +58,7 @@ struct Semaphore {
 
 constexpr uint64_t kConditionSignalsAt = 40;  // two words: [40] and [44] of an object aligned to 8
 constexpr uint64_t kBarrierRoundAt = 4;
+constexpr uint64_t kGlibRoundAt = 8;  // of a GCond
 constexpr size_t kLibraryFrames = 8;  // from the innermost one
 
 constexpr std::pair<std::string_view, WaitKind> kFunctions[] = {
@@ -84,6 +85,12 @@ bool IsInJoin(const std::vector<StackFrame>& stack) {
     return frame.function.find("pthread_") != std::string::npos &&
            frame.function.find("join") != std::string::npos;
   });
+}
+
+// GLib's own, on a futex that it asks the kernel for itself.
+bool IsInGlibCondition(const std::vector<StackFrame>& stack) {
+  return stack.size() > 1 && stack[0].function == "syscall" &&
+         stack[1].function.starts_with("g_cond_wait");
 }
 
 bool IsInLibrary(const std::vector<StackFrame>& stack) {
@@ -160,29 +167,6 @@ class FutexReader {
     return meaning;
   }
 
-  // One that is given back to its waiters by priority, and that the kernel refused because its
-  // owner waits for this thread: glibc then waits for a word of its own stack that nobody knows,
-  // for ever. The mutex is among what lies beside that word.
-  std::optional<FutexMeaning> AsRefusedMutex() const {
-    constexpr uint64_t kWord = sizeof(uint64_t);
-    constexpr uint64_t kWordsBefore = 16;
-    constexpr uint64_t kWords = 64;
-    if (word_.expected != 0 || word_.is_32_bit) return std::nullopt;
-    const uint64_t begin = (word_.address & ~(kWord - 1)) - kWordsBefore * kWord;
-    for (uint64_t i = 0; i < kWords; ++i) {
-      uint64_t address = 0;
-      if (!read_(begin + i * kWord, &address, sizeof address)) continue;
-      const auto owner = OwnerOfPriorityMutex(address, read_);
-      if (!owner || !is_thread_(*owner)) continue;
-      FutexMeaning meaning;
-      meaning.kind = WaitKind::kMutex;
-      meaning.object = address;
-      meaning.owner = owner;
-      return meaning;
-    }
-    return std::nullopt;
-  }
-
   // glibc waits for the thread's id in its descriptor to become 0; the kernel clears it and wakes
   // as for shared ones.
   std::optional<FutexMeaning> AsJoin(bool is_named) const {
@@ -231,6 +215,7 @@ class FutexReader {
   FutexMeaning AsCondition() const {
     return Named(WaitKind::kCondition, kConditionSignalsAt + word_.address % 8);
   }
+  FutexMeaning AsGlibCondition() const { return Named(WaitKind::kCondition, kGlibRoundAt); }
   FutexMeaning AsBarrier() const { return Named(WaitKind::kBarrier, kBarrierRoundAt); }
   FutexMeaning AsNothingKnown() const { return Named(WaitKind::kFutex, 0); }
 
@@ -287,6 +272,7 @@ FutexMeaning ExplainFutexWord(const FutexWord& word, FutexUse use,
                               const std::function<bool(int)>& is_thread) {
   const FutexReader futex(word, read, is_thread);
   if (use == FutexUse::kPriority) return futex.OwnerInWord(futex.Word());
+  if (IsInGlibCondition(stack)) return futex.AsGlibCondition();
   WaitKind named = KindByNames(stack);
   // A woken waiter takes its mutex again inside of pthread_cond_wait.
   if (named == WaitKind::kCondition && word.expected == kLockedWithWaiters)
@@ -295,7 +281,6 @@ FutexMeaning ExplainFutexWord(const FutexWord& word, FutexUse use,
     case WaitKind::kMutex:
       if (auto mutex = futex.AsMutex(true)) return *mutex;
       if (auto mutex = futex.AsMuslMutex(true)) return *mutex;
-      if (auto mutex = futex.AsRefusedMutex()) return *mutex;
       break;
     case WaitKind::kCondition:
       return futex.AsCondition();

@@ -154,8 +154,11 @@ class ProcessLook {
   void LeadToProcessOf(int thread);
   void FindOwnerElsewhere(int inner, ThreadWait* wait);
   std::vector<uint64_t> HeldByThread(const Work& work, size_t* calls);
-  void FindRefusedMutex(const Work& work, ThreadFacts* thread);
+  void FindObjectOfCall(const Work& work, ThreadFacts* thread);
+  void FindRefusedMutex(uint64_t mutex, ThreadWait* wait);
   LockCall LockCallAt(uint64_t target);
+  LockCall LockCallByCodeAt(uint64_t target, int depth);
+  bool RunsOnce(const Work& work, size_t at) const;
   bool WantsStop(const Work& work) const;
   void StopThread(Work* work, ThreadFacts* thread);
   void StepThread(const TaskStatus& status, bool was_in_call, ThreadFacts* thread);
@@ -187,7 +190,8 @@ class ProcessLook {
   std::vector<MemoryMapping> mappings_;
   StackWalker* walker_ = nullptr;
   std::string walker_trouble_;
-  std::map<uint64_t, LockCall> lock_calls_;  // by address of a function
+  std::map<uint64_t, LockCall> lock_calls_;     // by address of a function: as its name tells
+  std::map<uint64_t, LockCall> calls_by_code_;  // likewise: as its code tells
   std::optional<PythonReader> python_;
   std::string python_module_;  // the file that the interpreter is in
   std::set<int> leads_to_;

@@ -57,6 +57,7 @@ std::string_view LastPart(std::string_view name) {
 
 constexpr uint64_t kMostCode = 64 << 10;  // of a function
 constexpr size_t kMostVisits = 8'000;     // of instructions, the same ones again
+constexpr uint64_t kMostOfCalled = 512;   // of a function that is called, and has returned
 constexpr uint64_t kWord = 8;
 constexpr size_t kRegisters = 16;
 constexpr size_t kStack = 7;       // DWARF's number of rsp
@@ -76,11 +77,20 @@ constexpr uint64_t kFirstArgument = 2;
 constexpr uint64_t kFirstLoad = 1u << 8;  // what memory has at a place that is none of the stack
 constexpr uint64_t kFirstSlot = 1u << 20;
 constexpr int kMostLoads = 4;  // one within another
+// What a word had that was exchanged for another number, and whether that was 0, or was not: three
+// for each word.
+constexpr uint64_t kFirstAttempt = 1ull << 63;
+enum class Attempt : uint64_t { kOldWord, kWasFree, kWasTaken };
+constexpr uint64_t kAttempts = 3;
+
+bool IsAttempt(const Value& value) { return value.id >= kFirstAttempt; }
 
 struct State {
   std::array<std::optional<Value>, kRegisters> registers;
   std::map<Value, Value> slots;  // of the stack: by address
   std::set<Value> held;
+  // What the zero flag tells: kWasFree or kWasTaken of a word.
+  std::optional<Value> zero_flag;
   bool operator==(const State&) const = default;
 };
 
@@ -90,6 +100,7 @@ State Both(const State& a, const State& b) {
   for (size_t i = 0; i < kRegisters; ++i) {
     if (a.registers[i] == b.registers[i]) both.registers[i] = a.registers[i];
   }
+  if (a.zero_flag == b.zero_flag) both.zero_flag = a.zero_flag;
   std::set_intersection(a.slots.begin(), a.slots.end(), b.slots.begin(), b.slots.end(),
                         std::inserter(both.slots, both.slots.end()));
   std::set_intersection(a.held.begin(), a.held.end(), b.held.begin(), b.held.end(),
@@ -126,9 +137,9 @@ std::optional<size_t> NumberOf(unsigned reg) {
 // not change any more.
 class Follower {
  public:
-  Follower(const CallPlace& place, const ReadMemory& read,
-           const std::function<LockCall(uint64_t)>& lock_call)
-      : place_(place), read_(read), lock_call_(lock_call) {
+  Follower(const CallPlace& place, const ReadMemory& read, const LockCallOfTarget& lock_call,
+           const LockCallOfTarget& by_code)
+      : place_(place), read_(read), lock_call_(lock_call), by_code_(by_code) {
     is_open_ = cs_open(CS_ARCH_X86, CS_MODE_64, &capstone_) == CS_ERR_OK;
     if (is_open_) cs_option(capstone_, CS_OPT_DETAIL, CS_OPT_ON);
   }
@@ -155,7 +166,21 @@ class Follower {
     return Evaluate(*at_place_->registers[kFirstInput], *at_place_);
   }
 
+  // Of the whole function: what has been done to its first argument by all of its returns.
+  LockCall DoesWithFirst() {
+    wants_returns_ = true;
+    Follow();
+    if (was_cut_ || returns_.empty()) return LockCall::kNone;
+    const bool takes = std::all_of(returns_.begin(), returns_.end(), [](const auto& each) {
+      return each.second.held.count(kItsFirst) != 0;
+    });
+    if (takes) return LockCall::kTakesFirst;
+    return changes_first_ ? LockCall::kGivesFirst : LockCall::kNone;
+  }
+
  private:
+  static constexpr Value kItsFirst = {kFirstArgument + kFirstInput, 0};
+
   // To the place; false: it is not known what is so there.
   bool Follow() {
     if (!is_open_ || place_.bytes == 0 || place_.bytes > kMostCode) return false;
@@ -166,7 +191,10 @@ class Follower {
     entry.registers[kStack] = Value{kEntryStack, 0};
     Reach(place_.function, entry);
     for (size_t visits = 0; !open_.empty(); ++visits) {
-      if (visits == kMostVisits) return false;
+      if (visits == kMostVisits) {
+        was_cut_ = true;
+        return false;
+      }
       const uint64_t pc = open_.front();
       open_.pop_front();
       Step(pc);
@@ -185,8 +213,12 @@ class Follower {
     return instructions_[pc] = instruction;
   }
 
+  bool IsInside(uint64_t pc) const {
+    return pc >= place_.function && pc - place_.function < place_.bytes;
+  }
+
   void Reach(uint64_t pc, const State& state) {
-    if (pc < place_.function || pc - place_.function >= place_.bytes) return;
+    if (!IsInside(pc)) return;
     const auto [at, is_new] = states_.emplace(pc, state);
     if (!is_new) {
       State both = Both(at->second, state);
@@ -262,12 +294,23 @@ class Follower {
       if (!from) return std::nullopt;
       const auto value = state->registers[*from];
       // A part of it is something else, but of a number that fits.
-      if (operand.size == kWord || (value && value->id == 0)) return value;
+      if (operand.size == kWord || (value && (value->id == 0 || IsAttempt(*value)))) return value;
       return std::nullopt;
     }
     if (operand.type == X86_OP_MEM && operand.size == kWord)
       return Load(operand.mem, state, pc, next_pc, number);
-    return std::nullopt;
+    return operand.type == X86_OP_MEM ? PartOfSlot(operand, *state, next_pc) : std::nullopt;
+  }
+
+  // Of what the function keeps on its stack: numbers that fit.
+  std::optional<Value> PartOfSlot(const cs_x86_op& operand, const State& state,
+                                  uint64_t next_pc) const {
+    const auto address = AddressOf(operand.mem, state, next_pc);
+    const auto slot = address ? state.slots.find(*address) : state.slots.end();
+    if (slot == state.slots.end()) return std::nullopt;
+    if (IsAttempt(slot->second)) return slot->second;
+    const bool fits = slot->second.id == 0 && slot->second.offset >> (operand.size * 8 - 1) == 0;
+    return fits ? std::optional(slot->second) : std::nullopt;
   }
 
   void Store(const Value& address, std::optional<Value> value, State* state) const {
@@ -290,7 +333,10 @@ class Follower {
     const auto target = TargetOf(instruction, pc);
     const auto first = state->registers[kFirstInput];
     const auto second = state->registers[kSecondInput];
-    switch (target ? lock_call_(*target) : LockCall::kNone) {
+    const LockCall call = target ? lock_call_(*target) : LockCall::kNone;
+    if (call == LockCall::kNone && target && first && !IsOfStack(*state, *first))
+      CallUnnamed(*target, *first, state);
+    switch (call) {
       case LockCall::kTakesFirst:
         if (first) state->held.insert(*first);
         break;
@@ -313,22 +359,89 @@ class Follower {
       SetUnknown(pc, static_cast<size_t>(number), state);
   }
 
-  // A lock that the code takes and gives back itself, as Rust's does: it compares with 0 and
-  // exchanges to take it, exchanges or subtracts to give it back.
-  void Exchange(const cs_insn& instruction, uint64_t next_pc, State* state) const {
-    const cs_x86& x86 = instruction.detail->x86;
-    for (int i = 0; i < x86.op_count; ++i) {
-      if (x86.operands[i].type != X86_OP_MEM) continue;
-      const auto address = AddressOf(x86.operands[i].mem, *state, next_pc);
-      if (!address) return;
-      constexpr size_t kCompared = 0;  // rax
-      const bool takes = instruction.id == X86_INS_CMPXCHG;
-      if (!takes || state->registers[kCompared] != Value{})
-        state->held.erase(*address);
-      else
-        state->held.insert(*address);
+  // What its name does not tell, its code may.
+  void CallUnnamed(uint64_t target, const Value& first, State* state) {
+    switch (by_code_ ? by_code_(target) : LockCall::kNone) {
+      case LockCall::kTakesFirst:
+        state->held.insert(first);
+        break;
+      case LockCall::kGivesFirst:
+        state->held.erase(first);
+        changes_first_ = changes_first_ || first == kItsFirst;
+        break;
+      default:
+        break;
     }
   }
+
+  // A lock that the code takes and gives back itself, as Rust's does: it compares with 0 and
+  // exchanges to take it, or exchanges and looks whether that was 0; it exchanges or subtracts to
+  // give it back. The register that has the old word then; nothing: it gives, or does neither.
+  std::optional<size_t> Exchange(const cs_insn& instruction, uint64_t next_pc, State* state) {
+    constexpr size_t kCompared = 0;  // rax
+    const cs_x86& x86 = instruction.detail->x86;
+    const bool compares = instruction.id == X86_INS_CMPXCHG;
+    std::optional<Value> address;
+    std::optional<size_t> other;
+    for (int i = 0; i < x86.op_count; ++i) {
+      if (x86.operands[i].type == X86_OP_MEM)
+        address = AddressOf(x86.operands[i].mem, *state, next_pc);
+      else if (x86.operands[i].type == X86_OP_REG)
+        other = NumberOf(x86.operands[i].reg);
+    }
+    if (!address) return std::nullopt;
+    changes_first_ = changes_first_ || *address == kItsFirst;
+    state->held.erase(*address);
+    if (compares) {
+      if (state->registers[kCompared] != Value{}) return std::nullopt;
+      state->zero_flag = AttemptAt(*address, Attempt::kWasFree);
+      attempted_ = *address;
+      return kCompared;
+    }
+    const auto stored = other ? state->registers[*other] : std::nullopt;
+    const bool takes =
+        instruction.id == X86_INS_XCHG && stored && stored->id == 0 && stored->offset != 0;
+    if (!takes) return std::nullopt;
+    attempted_ = *address;
+    return other;
+  }
+
+  Value AttemptAt(const Value& address, Attempt what) {
+    const uint64_t word = attempts_.emplace(address, attempts_.size()).first->second;
+    return {kFirstAttempt + word * kAttempts + static_cast<uint64_t>(what), 0};
+  }
+
+  // "kWasFree" of "kWasTaken", and the other way round.
+  static Value Opposite(Value value) {
+    const bool was_free =
+        (value.id - kFirstAttempt) % kAttempts == static_cast<uint64_t>(Attempt::kWasFree);
+    value.id += was_free ? 1 : -1;
+    return value;
+  }
+
+  // Where what is compared with 0 is of an attempt, the zero flag tells how that went.
+  void CompareWithZero(std::optional<Value> value, State* state) const {
+    state->zero_flag.reset();
+    if (!value || !IsAttempt(*value)) return;
+    const bool is_word =
+        (value->id - kFirstAttempt) % kAttempts == static_cast<uint64_t>(Attempt::kOldWord);
+    state->zero_flag = is_word ? Value{value->id + 1, 0} : Opposite(*value);
+  }
+
+  // What is so where it jumps, and where it does not.
+  void Branch(const cs_insn& instruction, State* jumps, State* goes_on) const {
+    if (!jumps->zero_flag) return;
+    const uint64_t attempt = jumps->zero_flag->id - kFirstAttempt;
+    const auto word = std::find_if(attempts_.begin(), attempts_.end(), [&](const auto& each) {
+      return each.second == attempt / kAttempts;
+    });
+    if (word == attempts_.end()) return;
+    const bool zero_is_free = attempt % kAttempts == static_cast<uint64_t>(Attempt::kWasFree);
+    if (instruction.id == X86_INS_JE) (zero_is_free ? jumps : goes_on)->held.insert(word->first);
+    if (instruction.id == X86_INS_JNE) (zero_is_free ? goes_on : jumps)->held.insert(word->first);
+  }
+
+  void Return(uint64_t pc, const State& state) { returns_[pc] = state; }
 
   void Step(uint64_t pc) {
     const cs_insn* const instruction = At(pc);
@@ -340,30 +453,38 @@ class Follower {
       at_place_ = state;
     }
     const cs_x86& x86 = instruction->detail->x86;
-    if (instruction->id == X86_INS_RET || instruction->id == X86_INS_UD2 ||
-        instruction->id == X86_INS_HLT)
-      return;
+    if (instruction->id == X86_INS_RET) return Return(pc, state);
+    if (instruction->id == X86_INS_UD2 || instruction->id == X86_INS_HLT) return;
     if (instruction->id == X86_INS_JMP) {
-      if (x86.operands[0].type == X86_OP_IMM)
-        Reach(static_cast<uint64_t>(x86.operands[0].imm), state);
-      return;
+      if (x86.operands[0].type != X86_OP_IMM) return Return(pc, state);
+      const auto target = static_cast<uint64_t>(x86.operands[0].imm);
+      if (IsInside(target)) return Reach(target, state);
+      if (wants_returns_) Call(*instruction, pc, &state);  // and returns from there
+      return Return(pc, state);
     }
     const bool jumps = cs_insn_group(capstone_, instruction, X86_GRP_JUMP);
     if (is_call)
       Call(*instruction, pc, &state);
     else if (!jumps)
       Apply(*instruction, pc, next_pc, &state);
+    State there = state;
+    if (jumps) Branch(*instruction, &there, &state);
     if (jumps && x86.operands[0].type == X86_OP_IMM)
-      Reach(static_cast<uint64_t>(x86.operands[0].imm), state);
+      Reach(static_cast<uint64_t>(x86.operands[0].imm), there);
     Reach(next_pc, state);
   }
 
   void Apply(const cs_insn& instruction, uint64_t pc, uint64_t next_pc, State* state) {
     const cs_x86& x86 = instruction.detail->x86;
-    if (x86.prefix[0] == X86_PREFIX_LOCK || instruction.id == X86_INS_XCHG)
-      Exchange(instruction, next_pc, state);
     const cs_x86_op* const to = x86.op_count > 0 ? &x86.operands[0] : nullptr;
     const cs_x86_op* const from = x86.op_count > 1 ? &x86.operands[1] : nullptr;
+    if (Compare(instruction, pc, next_pc, state)) return;
+    if (x86.prefix[0] == X86_PREFIX_LOCK || instruction.id == X86_INS_XCHG) {
+      const auto old_word = Exchange(instruction, next_pc, state);
+      SetWritten(instruction, pc, next_pc, state);
+      if (old_word) state->registers[*old_word] = AttemptAt(attempted_, Attempt::kOldWord);
+      return;
+    }
     auto& stack = state->registers[kStack];
     switch (instruction.id) {
       case X86_INS_PUSH: {
@@ -395,6 +516,7 @@ class Follower {
           const auto address = AddressOf(to->mem, *state, next_pc);
           if (!address) return;
           if (from->type == X86_OP_IMM && from->imm == 0) state->held.erase(*address);
+          changes_first_ = changes_first_ || *address == kItsFirst;
           return Store(*address, ValueOf(*from, state, pc, next_pc, kRegisters), state);
         }
         const auto number = to->type == X86_OP_REG ? NumberOf(to->reg) : std::nullopt;
@@ -429,6 +551,54 @@ class Follower {
       default:
         break;
     }
+    SetWritten(instruction, pc, next_pc, state);
+  }
+
+  // What tests a number, or keeps what the test said.
+  bool Compare(const cs_insn& instruction, uint64_t pc, uint64_t next_pc, State* state) {
+    const cs_x86& x86 = instruction.detail->x86;
+    const cs_x86_op* const operands = x86.operands;
+    switch (instruction.id) {
+      case X86_INS_TEST:
+        if (operands[0].type != X86_OP_REG || operands[1].reg != operands[0].reg) break;
+        CompareWithZero(ValueOf(operands[0], state, pc, next_pc, kRegisters), state);
+        return true;
+      case X86_INS_CMP:
+        if (operands[1].type != X86_OP_IMM || operands[1].imm != 0) break;
+        CompareWithZero(ValueOf(operands[0], state, pc, next_pc, kRegisters), state);
+        return true;
+      case X86_INS_SETE:
+      case X86_INS_SETNE: {
+        if (!state->zero_flag || operands[0].type != X86_OP_REG) return false;
+        const bool is_same = instruction.id == X86_INS_SETE;
+        if (const auto number = NumberOf(operands[0].reg))
+          state->registers[*number] = is_same ? *state->zero_flag : Opposite(*state->zero_flag);
+        return true;
+      }
+      case X86_INS_MOVZX: {
+        const auto number = NumberOf(operands[0].reg);
+        const auto value = ValueOf(operands[1], state, pc, next_pc, kRegisters);
+        if (!number || !value || !IsAttempt(*value)) return false;
+        state->registers[*number] = value;
+        return true;
+      }
+      case X86_INS_MOV:
+      case X86_INS_LEA:
+      case X86_INS_PUSH:
+      case X86_INS_POP:
+      case X86_INS_NOP:
+        return false;
+      default:
+        break;
+    }
+    state->zero_flag.reset();
+    return false;
+  }
+
+  // Registers and words of the stack that it makes something unknown.
+  void SetWritten(const cs_insn& instruction, uint64_t pc, uint64_t next_pc, State* state) {
+    const cs_x86& x86 = instruction.detail->x86;
+    const cs_x86_op* const to = x86.op_count > 0 ? &x86.operands[0] : nullptr;
     cs_regs read = {};
     cs_regs written = {};
     uint8_t reads = 0;
@@ -480,13 +650,20 @@ class Follower {
 
   const CallPlace& place_;
   const ReadMemory& read_;
-  const std::function<LockCall(uint64_t)>& lock_call_;
+  const LockCallOfTarget& lock_call_;
+  const LockCallOfTarget& by_code_;
+  bool wants_returns_ = false;  // not a place, but all ways to its ends
+  bool was_cut_ = false;        // not all ways have been followed
+  bool changes_first_ = false;  // it stores to the word that its first argument points to
   csh capstone_ = 0;
   bool is_open_ = false;
   std::vector<uint8_t> code_;
   std::map<uint64_t, cs_insn*> instructions_;
-  std::map<uint64_t, State> states_;  // before each instruction
-  std::map<Value, uint64_t> loads_;   // what was read from memory: by address
+  std::map<uint64_t, State> states_;    // before each instruction
+  std::map<Value, uint64_t> loads_;     // what was read from memory: by address
+  std::map<Value, uint64_t> attempts_;  // words that were exchanged, numbered
+  Value attempted_;                     // the last of them
+  std::map<uint64_t, State> returns_;
   std::deque<uint64_t> open_;
   std::optional<State> at_place_;
 };
@@ -498,15 +675,17 @@ class Follower {
 LockCall LockCallOf(std::string_view function) {
   std::string_view name = NameAlone(function);
   while (name.starts_with('_') && !name.starts_with("_Z")) name.remove_prefix(1);
-  if (IsOneOf(name, {"pthread_mutex_lock", "pthread_rwlock_rdlock", "pthread_rwlock_wrlock",
-                     "pthread_spin_lock", "sem_wait", "mtx_lock", "g_mutex_lock",
-                     "g_rec_mutex_lock", "g_rw_lock_reader_lock", "g_rw_lock_writer_lock",
-                     "omp_set_lock", "omp_set_nest_lock", "gthread_mutex_lock"}))
+  if (IsOneOf(name,
+              {"pthread_mutex_lock", "pthread_rwlock_rdlock", "pthread_rwlock_wrlock",
+               "pthread_spin_lock", "sem_wait", "mtx_lock", "g_mutex_lock", "g_rec_mutex_lock",
+               "g_rw_lock_reader_lock", "g_rw_lock_writer_lock", "omp_set_lock",
+               "omp_set_nest_lock", "gthread_mutex_lock", "cxa_guard_acquire"}))
     return LockCall::kTakesFirst;
-  if (IsOneOf(name, {"pthread_mutex_unlock", "pthread_rwlock_unlock", "pthread_spin_unlock",
-                     "sem_post", "mtx_unlock", "g_mutex_unlock", "g_rec_mutex_unlock",
-                     "g_rw_lock_reader_unlock", "g_rw_lock_writer_unlock", "omp_unset_lock",
-                     "omp_unset_nest_lock", "gthread_mutex_unlock"}))
+  if (IsOneOf(name,
+              {"pthread_mutex_unlock", "pthread_rwlock_unlock", "pthread_spin_unlock", "sem_post",
+               "mtx_unlock", "g_mutex_unlock", "g_rec_mutex_unlock", "g_rw_lock_reader_unlock",
+               "g_rw_lock_writer_unlock", "omp_unset_lock", "omp_unset_nest_lock",
+               "gthread_mutex_unlock", "cxa_guard_release", "cxa_guard_abort"}))
     return LockCall::kGivesFirst;
   const std::string_view last = LastPart(name);
   if (last.size() == name.size())
@@ -526,25 +705,40 @@ LockCall LockCallOf(std::string_view function) {
   if (last.find("nlock") != std::string_view::npos)
     return is_lock && !of.ends_with("_lock") ? LockCall::kGivesFirst : LockCall::kGivesAny;
   if (is_lock && !of.ends_with("_lock") &&
-      IsOneOf(last, {"lock", "lock_shared", "Lock", "ReaderLock", "lockForRead", "lockForWrite"}))
+      IsOneOf(last, {"lock", "lock_shared", "Lock", "ReaderLock", "lockForRead", "lockForWrite",
+                     "lock_contended", "read_contended", "write_contended", "lock_slow",
+                     "lock_shared_slow", "lock_exclusive_slow"}))
     return LockCall::kTakesFirst;
   return LockCall::kNone;
 }
 
-std::vector<uint64_t> HeldObjects(const CallPlace& place, const ReadMemory& read,
-                                  const std::function<LockCall(uint64_t)>& lock_call) {
+LockCall LockCallByCode(uint64_t function, uint64_t bytes, const ReadMemory& read,
+                        const LockCallOfTarget& lock_call, const LockCallOfTarget& by_code) {
 #if HANGSCOPE_FOLLOWS_CODE
-  return Follower(place, read, lock_call).Held();
+  if (bytes > kMostOfCalled) return LockCall::kNone;
+  const CallPlace place{function, bytes, 0, 0, {}};
+  return Follower(place, read, lock_call, by_code).DoesWithFirst();
 #else
-  (void)place, (void)read, (void)lock_call;
+  (void)function, (void)bytes, (void)read, (void)lock_call, (void)by_code;
+  return LockCall::kNone;
+#endif
+}
+
+std::vector<uint64_t> HeldObjects(const CallPlace& place, const ReadMemory& read,
+                                  const LockCallOfTarget& lock_call,
+                                  const LockCallOfTarget& by_code) {
+#if HANGSCOPE_FOLLOWS_CODE
+  return Follower(place, read, lock_call, by_code).Held();
+#else
+  (void)place, (void)read, (void)lock_call, (void)by_code;
   return {};
 #endif
 }
 
 std::optional<uint64_t> FirstArgument(const CallPlace& place, const ReadMemory& read) {
 #if HANGSCOPE_FOLLOWS_CODE
-  const std::function<LockCall(uint64_t)> none = [](uint64_t) { return LockCall::kNone; };
-  return Follower(place, read, none).FirstArgument();
+  const LockCallOfTarget none = [](uint64_t) { return LockCall::kNone; };
+  return Follower(place, read, none, none).FirstArgument();
 #else
   (void)place, (void)read;
   return std::nullopt;

@@ -35,11 +35,22 @@ struct CallPlace {
   std::array<std::optional<uint64_t>, 16> registers;
 };
 
+// Of the function at an address.
+using LockCallOfTarget = std::function<LockCall(uint64_t)>;
+
 // `read` reads the target's code and memory; `lock_call` tells of the function at an address, where
-// a jump to another file's function has been followed. Understands x86-64, with capstone; else, and
-// where the code is more than can be followed, nothing is held.
+// a jump to another file's function has been followed, and `by_code`, which may be empty, of those
+// of which it knows nothing. Understands x86-64, with capstone; else, and where the code is more
+// than can be followed, nothing is held.
 std::vector<uint64_t> HeldObjects(const CallPlace& place, const ReadMemory& read,
-                                  const std::function<LockCall(uint64_t)>& lock_call);
+                                  const LockCallOfTarget& lock_call,
+                                  const LockCallOfTarget& by_code = {});
+
+// What the function of so many bytes has done, when it returns, with the word that its first
+// argument points to: it takes it if on every way it exchanged a 0 in it for another number; gives
+// it if it changes it in another way. Of small functions alone.
+LockCall LockCallByCode(uint64_t function, uint64_t bytes, const ReadMemory& read,
+                        const LockCallOfTarget& lock_call, const LockCallOfTarget& by_code);
 
 // The first argument of the call itself, where it is a pointer or number that can be told.
 std::optional<uint64_t> FirstArgument(const CallPlace& place, const ReadMemory& read);

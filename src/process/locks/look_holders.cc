@@ -1,6 +1,9 @@
 // Who holds the locks that do not record it: ProcessLook's part.
+#include <algorithm>
 #include <map>
+#include <numeric>
 #include <set>
+#include <utility>
 
 #include "process/locks/held_objects.h"
 #include "process/process_look.h"
@@ -10,11 +13,23 @@ namespace {
 
 constexpr size_t kMostCalls = 128;  // that are looked at, of all threads
 constexpr size_t kMostOfThread = 12;
+constexpr size_t kMostCalled = 256;  // functions whose code is followed for what they do
+constexpr int kDeepestCalled = 3;    // one called by another
 
 bool LacksHolder(const ThreadWait& wait) {
   return !wait.owner && !wait.shared && wait.address != 0 &&
          (wait.kind == WaitKind::kRwLock || wait.kind == WaitKind::kFutex ||
           wait.kind == WaitKind::kMutex || wait.kind == WaitKind::kSemaphore);
+}
+
+// What a library waits for in memory of its own, for an object that its caller names.
+enum class LibraryWait { kNone, kMutex, kCondition, kBarrier };
+
+LibraryWait LibraryWaitOf(const std::string& function) {
+  if (function.find("pthread_mutex_lock") != std::string::npos) return LibraryWait::kMutex;
+  if (function.starts_with("pthread_cond_") || function.starts_with("__pthread_cond_"))
+    return LibraryWait::kCondition;
+  return function.starts_with("std::barrier<") ? LibraryWait::kBarrier : LibraryWait::kNone;
 }
 
 // Nothing: it is no call, or where its stack is is not known.
@@ -28,7 +43,7 @@ std::optional<CallPlace> CallOf(const StackPlace& place, const StackWalker::Func
 
 void ProcessLook::FindHolders() {
   if (walker_ == nullptr || facts_.is_32_bit) return;
-  for (size_t i = 0; i < work_.size(); ++i) FindRefusedMutex(work_[i], &facts_.threads[i]);
+  for (size_t i = 0; i < work_.size(); ++i) FindObjectOfCall(work_[i], &facts_.threads[i]);
   std::map<uint64_t, std::vector<size_t>> waiters;  // by object
   for (size_t i = 0; i < facts_.threads.size(); ++i) {
     const ThreadWait& wait = facts_.threads[i].wait;
@@ -37,7 +52,12 @@ void ProcessLook::FindHolders() {
   if (waiters.empty()) return;
   std::map<uint64_t, std::set<int>> holders;
   size_t calls = 0;
-  for (size_t i = 0; i < work_.size(); ++i) {
+  // Those first that wait themselves: who waits in a circle is one of them.
+  std::vector<size_t> order(work_.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::stable_partition(order.begin(), order.end(),
+                        [&](size_t i) { return LacksHolder(facts_.threads[i].wait); });
+  for (const size_t i : order) {
     if (calls > kMostCalls || context_.IsLate()) return;  // others may hold them, too
     for (const uint64_t object : HeldByThread(work_[i], &calls)) {
       if (waiters.count(object) != 0) holders[object].insert(facts_.threads[i].tid);
@@ -52,45 +72,89 @@ void ProcessLook::FindHolders() {
   }
 }
 
-// The kernel refuses a mutex with priority inheritance whose owner waits for who wants it; glibc
-// then waits for a word of its own stack, for ever. What was wanted is the argument of the call.
-void ProcessLook::FindRefusedMutex(const Work& work, ThreadFacts* thread) {
-  ThreadWait& wait = thread->wait;
-  if (wait.kind != WaitKind::kFutex || wait.owner || walker_ == nullptr) return;
+// The word that a thread waits for may lie elsewhere than the object: that is the first argument of
+// the program's call.
+void ProcessLook::FindObjectOfCall(const Work& work, ThreadFacts* thread) {
+  const ThreadWait& wait = thread->wait;
+  const bool may = wait.kind == WaitKind::kFutex || wait.kind == WaitKind::kMutex;
+  if (!may || wait.owner || wait.owner_died || work.places.empty()) return;
+  auto inner = walker_->FunctionAt(work.places[0].pc);
   for (size_t i = 1; i < std::min(work.places.size(), kMostOfThread); ++i) {
-    const auto inner = walker_->FunctionAt(work.places[i - 1].pc);
-    if (!inner || inner->name.find("pthread_mutex_lock") == std::string::npos) continue;
-    const auto function = walker_->FunctionAt(work.places[i].pc);
-    if (!function || function->name.find("pthread_mutex_lock") != std::string::npos) continue;
-    const auto call = CallOf(work.places[i], *function);
-    const auto argument = call ? FirstArgument(*call, read_memory_) : std::nullopt;
-    if (!argument) return;
-    const auto owner = OwnerOfPriorityMutex(*argument, read_memory_);
-    const auto outer = owner ? OuterThread(*owner, false) : std::nullopt;
-    if (!outer) return;
-    wait.kind = WaitKind::kMutex;
-    wait.address = *argument;
-    wait.variable = VariableName(*argument);
-    wait.owner = outer;
-    return;
+    auto function = walker_->FunctionAt(work.places[i].pc);
+    const LibraryWait what = inner ? LibraryWaitOf(inner->name) : LibraryWait::kNone;
+    const bool is_last = function && LibraryWaitOf(function->name) != what;
+    if (what != LibraryWait::kNone && is_last) {
+      const auto call = CallOf(work.places[i], *function);
+      const auto object = call ? FirstArgument(*call, read_memory_) : std::nullopt;
+      if (!object) return;
+      if (what == LibraryWait::kMutex) return FindRefusedMutex(*object, &thread->wait);
+      // musl's waiters have a word each, on their own stacks, below the frame of the caller.
+      const bool is_own =
+          wait.address >= thread->stack_pointer && wait.address < call->stack_pointer;
+      if (what == LibraryWait::kCondition && !is_own) return;
+      thread->wait.kind =
+          what == LibraryWait::kCondition ? WaitKind::kCondition : WaitKind::kBarrier;
+      thread->wait.address = *object;
+      thread->wait.variable = VariableName(*object);
+      return;
+    }
+    inner = std::move(function);
   }
+}
+
+// The kernel refuses a mutex with priority inheritance whose owner waits for who wants it; glibc
+// then waits for a word of its own stack, for ever.
+void ProcessLook::FindRefusedMutex(uint64_t mutex, ThreadWait* wait) {
+  const auto owner = OwnerOfPriorityMutex(mutex, read_memory_);
+  const auto outer = owner ? OuterThread(*owner, false) : std::nullopt;
+  if (!outer) return;
+  wait->kind = WaitKind::kMutex;
+  wait->address = mutex;
+  wait->variable = VariableName(mutex);
+  wait->owner = outer;
 }
 
 std::vector<uint64_t> ProcessLook::HeldByThread(const Work& work, size_t* calls) {
   std::vector<uint64_t> held;
   for (size_t i = 1; i < std::min(work.places.size(), kMostOfThread); ++i) {
     const auto function = walker_->FunctionAt(work.places[i].pc);
-    if (!function || LockCallOf(function->name) != LockCall::kNone ||
-        function->name.starts_with("_"))
-      continue;
-    const auto call = CallOf(work.places[i], *function);
+    const auto call = function ? CallOf(work.places[i], *function) : std::nullopt;
     if (!call) continue;
+    // Whoever runs the function of a once_flag is the one for whom others wait there.
+    const auto flag = RunsOnce(work, i - 1) ? FirstArgument(*call, read_memory_) : std::nullopt;
+    if (flag) held.push_back(*flag);
+    if (LockCallOf(function->name) != LockCall::kNone || function->name.starts_with("_")) continue;
     ++*calls;
-    const auto found =
-        HeldObjects(*call, read_memory_, [this](uint64_t target) { return LockCallAt(target); });
+    const auto found = HeldObjects(
+        *call, read_memory_, [this](uint64_t target) { return LockCallAt(target); },
+        [this](uint64_t target) { return LockCallByCodeAt(target, 0); });
     held.insert(held.end(), found.begin(), found.end());
   }
   return held;
+}
+
+// Whether the place is in pthread_once, called from there on, and does not wait for another one.
+bool ProcessLook::RunsOnce(const Work& work, size_t at) const {
+  if (at == 0) return false;
+  const auto function = walker_->FunctionAt(work.places[at].pc);
+  if (!function || function->name.find("pthread_once") == std::string::npos) return false;
+  const auto inner = walker_->FunctionAt(work.places[at - 1].pc);
+  return !inner || (inner->name.find("futex") == std::string::npos &&
+                    inner->name.find("wait") == std::string::npos &&
+                    inner->name.find("pthread_once") == std::string::npos);
+}
+
+LockCall ProcessLook::LockCallByCodeAt(uint64_t target, int depth) {
+  const auto known = calls_by_code_.find(target);
+  if (known != calls_by_code_.end()) return known->second;
+  if (calls_by_code_.size() >= kMostCalled || depth >= kDeepestCalled) return LockCall::kNone;
+  LockCall& call = calls_by_code_[target] = LockCall::kNone;
+  const auto function = walker_->FunctionAt(target);
+  if (!function || function->begin != target) return call;
+  return call = LockCallByCode(
+             target, function->bytes, read_memory_,
+             [this](uint64_t other) { return LockCallAt(other); },
+             [this, depth](uint64_t other) { return LockCallByCodeAt(other, depth + 1); });
 }
 
 LockCall ProcessLook::LockCallAt(uint64_t target) {

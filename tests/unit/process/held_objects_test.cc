@@ -39,6 +39,9 @@ TEST(LockCalls, AreKnownByTheirNames) {
       {"my_unlock_all", LockCall::kGivesAny},
       {"std::vector<int>::~vector()", LockCall::kNone},
       {"Clock::lock()", LockCall::kNone},
+      {"std::sys::unix::locks::futex_mutex::Mutex::lock_contended", LockCall::kTakesFirst},
+      {"__cxa_guard_acquire", LockCall::kTakesFirst},
+      {"__cxa_guard_release", LockCall::kGivesFirst},
       {"main", LockCall::kNone},
   };
   for (const auto& c : cases) EXPECT_EQ(LockCallOf(c.function), c.call) << c.function;
@@ -164,7 +167,8 @@ exchanged:
   mov $1, %ecx
   lock cmpxchg %ecx, held_lock(%rip)
   je 1f
-  call held_other
+  lea held_lock(%rip), %rdi
+  call held_take
 1: call held_wait
 exchanged_back:
   ret
@@ -180,6 +184,103 @@ exchanged_back_again:
 exchanged_back_again_back:
   ret
 exchanged_back_again_end:
+
+exchanged_for_a_number:
+  mov $2, %eax
+  xchg %eax, held_lock(%rip)
+  test %eax, %eax
+  je 1f
+  ret
+1: call held_wait
+exchanged_for_a_number_back:
+  ret
+exchanged_for_a_number_end:
+
+exchanged_in_vain:
+1: xor %eax, %eax
+  mov $1, %ecx
+  lock cmpxchg %ecx, held_lock(%rip)
+  je 2f
+  call held_wait
+exchanged_in_vain_back:
+  jmp 1b
+2: ret
+exchanged_in_vain_end:
+
+through_another:
+  lea held_lock(%rip), %rdi
+  call takes_by_code
+  call held_wait
+through_another_back:
+  ret
+through_another_end:
+
+through_two:
+  lea held_lock(%rip), %rdi
+  call takes_by_code
+  lea held_lock(%rip), %rdi
+  call gives_by_code
+  call held_wait
+through_two_back:
+  ret
+through_two_end:
+
+takes_by_code:
+  push %rbp
+  mov %rsp, %rbp
+  mov %rdi, -8(%rbp)
+  movl $0, -12(%rbp)
+  mov -12(%rbp), %eax
+  mov $1, %ecx
+  mov -8(%rbp), %rdx
+  lock cmpxchg %ecx, (%rdx)
+  sete %al
+  test %al, %al
+  jne 2f
+1: mov $2, %edx
+  mov -8(%rbp), %rax
+  xchg %edx, (%rax)
+  mov %edx, -16(%rbp)
+  cmpl $0, -16(%rbp)
+  setne %al
+  movzx %al, %eax
+  test %al, %al
+  jne 1b
+2: pop %rbp
+  ret
+takes_by_code_back:
+takes_by_code_end:
+
+tries_by_code:
+  xor %eax, %eax
+  mov $1, %ecx
+  lock cmpxchg %ecx, (%rdi)
+  sete %al
+  ret
+tries_by_code_back:
+tries_by_code_end:
+
+gives_by_code:
+  xor %eax, %eax
+  xchg %eax, (%rdi)
+  test %eax, %eax
+  je 1f
+  jmp held_other
+1: ret
+gives_by_code_back:
+gives_by_code_end:
+
+reads_by_code:
+  mov (%rdi), %eax
+  ret
+reads_by_code_back:
+reads_by_code_end:
+
+takes_behind_a_jump:
+  xor %esi, %esi
+  jmp takes_by_code
+takes_behind_a_jump_back:
+takes_behind_a_jump_end:
 
 unknown_in_between:
   jmp *%rax
@@ -199,6 +300,15 @@ HELD_FUNCTION(behind_pointers)
 HELD_FUNCTION(in_a_loop_over_many)
 HELD_FUNCTION(exchanged)
 HELD_FUNCTION(exchanged_back_again)
+HELD_FUNCTION(exchanged_for_a_number)
+HELD_FUNCTION(exchanged_in_vain)
+HELD_FUNCTION(through_another)
+HELD_FUNCTION(through_two)
+HELD_FUNCTION(takes_by_code)
+HELD_FUNCTION(tries_by_code)
+HELD_FUNCTION(gives_by_code)
+HELD_FUNCTION(reads_by_code)
+HELD_FUNCTION(takes_behind_a_jump)
 HELD_FUNCTION(unknown_in_between)
 extern "C" const char held_lock[], in_the_call_back[];
 #undef HELD_FUNCTION
@@ -209,6 +319,28 @@ struct Stack {
   uint64_t begin = 0;
   std::map<uint64_t, uint64_t> words;
 };
+
+LockCall ByName(uint64_t target) {
+  if (target == At(held_take)) return LockCall::kTakesFirst;
+  return target == At(held_give) ? LockCall::kGivesFirst : LockCall::kNone;
+}
+
+bool ReadOwn(uint64_t address, void* into, size_t bytes) {
+  std::memcpy(into, reinterpret_cast<const void*>(address), bytes);
+  return true;
+}
+
+LockCall ByCode(uint64_t target) {
+#define OF_FUNCTION(name) \
+  { At(name), static_cast<uint64_t>(name##_end - name) }
+  const std::map<uint64_t, uint64_t> sizes = {
+      OF_FUNCTION(takes_by_code), OF_FUNCTION(tries_by_code), OF_FUNCTION(gives_by_code),
+      OF_FUNCTION(reads_by_code), OF_FUNCTION(takes_behind_a_jump)};
+#undef OF_FUNCTION
+  const auto size = sizes.find(target);
+  return size == sizes.end() ? LockCall::kNone
+                             : LockCallByCode(target, size->second, ReadOwn, ByName, ByCode);
+}
 
 std::vector<uint64_t> Held(const char* begin, const char* back, const char* end,
                            const CallPlace& at = {}, const Stack& stack = {}) {
@@ -225,10 +357,7 @@ std::vector<uint64_t> Held(const char* begin, const char* back, const char* end,
     std::memcpy(into, reinterpret_cast<const void*>(address), bytes);
     return true;
   };
-  return HeldObjects(place, read, [](uint64_t target) {
-    if (target == At(held_take)) return LockCall::kTakesFirst;
-    return target == At(held_give) ? LockCall::kGivesFirst : LockCall::kNone;
-  });
+  return HeldObjects(place, read, ByName, ByCode);
 }
 
 #define HELD(name, ...) Held(name, name##_back, name##_end __VA_OPT__(, ) __VA_ARGS__)
@@ -240,6 +369,20 @@ TEST(HeldObjects, WhatWasTakenOnEveryWayIsHeld) {
   EXPECT_THAT(HELD(one_lock), ElementsAre(At(held_lock)));
   EXPECT_THAT(HELD(an_early_end_gives_it_back), ElementsAre(At(held_lock)));
   EXPECT_THAT(HELD(exchanged), ElementsAre(At(held_lock)));
+  EXPECT_THAT(HELD(exchanged_for_a_number), ElementsAre(At(held_lock)));
+  EXPECT_THAT(HELD(through_another), ElementsAre(At(held_lock)));
+}
+
+TEST(HeldObjects, WhoeverTriesAgainDoesNotHoldIt) {
+  EXPECT_THAT(HELD(exchanged_in_vain), IsEmpty());
+}
+
+TEST(HeldObjects, TheCodeOfAFunctionTellsThatItTakesALock) {
+  EXPECT_EQ(ByCode(At(takes_by_code)), LockCall::kTakesFirst);
+  EXPECT_EQ(ByCode(At(takes_behind_a_jump)), LockCall::kTakesFirst);
+  EXPECT_EQ(ByCode(At(gives_by_code)), LockCall::kGivesFirst);
+  EXPECT_NE(ByCode(At(tries_by_code)), LockCall::kTakesFirst);
+  EXPECT_EQ(ByCode(At(reads_by_code)), LockCall::kNone);
 }
 
 TEST(HeldObjects, WhatWasGivenBackOrTakenOnSomeWaysIsNot) {
@@ -247,6 +390,7 @@ TEST(HeldObjects, WhatWasGivenBackOrTakenOnSomeWaysIsNot) {
   EXPECT_THAT(HELD(on_one_way_only), IsEmpty());
   EXPECT_THAT(HELD(in_a_loop_over_many), IsEmpty());
   EXPECT_THAT(HELD(exchanged_back_again), IsEmpty());
+  EXPECT_THAT(HELD(through_two), IsEmpty());
   EXPECT_THAT(HELD(unknown_in_between), IsEmpty());
 }
 

@@ -515,23 +515,30 @@ TEST(Futexes, AWordThatOnlyLooksLikeARobustMutexIsNone) {
   EXPECT_FALSE(meaning.owner_died);
 }
 
-TEST(Futexes, OfMutexesThatTheKernelRefusedAreFoundBesideTheWordOnTheStack) {
+TEST(Futexes, AMutexWithInheritanceSaysWhoHasIt) {
   constexpr uint64_t kMutex = 0x9000;
   constexpr int32_t kPriority = 32;
-  const auto beside = [&](const WrittenMutex& mutex) {
+  const auto owner = [&](const WrittenMutex& mutex) {
     WrittenMemory memory;
-    memory.Put(kWord, uint64_t{0});
-    memory.Put(kWord + 24, kMutex);
     memory.Put(kMutex, mutex);
-    return Explain(memory, 0, true, "__pthread_mutex_lock_full");
+    return OwnerOfPriorityMutex(kMutex, memory.reader());
   };
-  const FutexMeaning refused = beside({FUTEX_WAITERS | 42, 0, 42, 1, kPriority});
-  EXPECT_EQ(refused.kind, WaitKind::kMutex);
-  EXPECT_EQ(refused.object, kMutex);
-  EXPECT_EQ(refused.owner, 42);
-  EXPECT_FALSE(beside({FUTEX_WAITERS | 43, 0, 43, 1, kPriority}).owner.has_value());
-  EXPECT_FALSE(beside({FUTEX_WAITERS | 42, 0, 41, 1, kPriority}).owner.has_value());
-  EXPECT_FALSE(beside({FUTEX_WAITERS | 42, 0, 42, 1, 0}).owner.has_value());
+  EXPECT_EQ(owner({FUTEX_WAITERS | 42, 0, 42, 1, kPriority}), 42);
+  EXPECT_FALSE(owner({FUTEX_WAITERS | 42, 0, 41, 1, kPriority}));
+  EXPECT_FALSE(owner({FUTEX_WAITERS | 42, 0, 42, 1, 0}));
+}
+
+TEST(Futexes, OfConditionsOfGlibLieInside) {
+  WrittenMemory memory;
+  memory.Put(kWord, uint32_t{3});
+  const auto of = [&](const char* caller) {
+    return ExplainFutexWord({kWord, 3, true}, FutexUse::kWait,
+                            {{1, "syscall", "", "libc.so.6"}, {2, caller, "", "libglib-2.0.so.0"}},
+                            memory.reader(), [](int) { return false; });
+  };
+  EXPECT_EQ(of("g_cond_wait").kind, WaitKind::kCondition);
+  EXPECT_EQ(of("g_cond_wait").object, kWord - 8);
+  EXPECT_EQ(of("g_mutex_lock").kind, WaitKind::kFutex);
 }
 
 TEST(Futexes, OfLibcAreTheThreadsOwnWhereItsHandlerCallsWhatItInterrupted) {
