@@ -75,7 +75,8 @@ bool IdlesInRuntime(const ThreadFacts& thread) {
     if (frame.function == "uv_run" || frame.function == "g_main_loop_run" ||
         frame.function == "g_main_context_iteration")
       return true;
-    in_library = frame.module.starts_with("libuv") || frame.module.starts_with("libglib");
+    in_library = frame.module.starts_with("libuv") || frame.module.starts_with("libglib") ||
+                 frame.module.starts_with("libzmq");
     if (!in_library && !frame.function.starts_with("uv_")) return frame.function == "worker";
   }
   return in_library;

@@ -122,9 +122,15 @@ void DoubtHolders(const FindingDraft& draft, const JudgedProcesses& judged,
                     thread->wait.variable.empty() ? "it" : Printable(thread->wait.variable, 60),
                     IdOnHost(thread->wait.owner.value_or(0))));
     const std::string who = WhoMayAct(thread->pid, judged);
-    if (thread->wait.kind == WaitKind::kSemaphore && !who.empty())
+    if (who.empty()) continue;
+    if (thread->wait.kind == WaitKind::kSemaphore)
       finding->Lower(Confidence::kPossible,
                      fmt::format("any thread may post a semaphore: {}", who));
+    // A word of the program's own may be given back by another thread than who took it.
+    if (thread->wait.kind == WaitKind::kFutex && !IsInLockFunction(*thread) &&
+        LibraryWordsOf(*thread).all.empty())
+      finding->Lower(Confidence::kPossible,
+                     fmt::format("any thread may give back such a word: {}", who));
   }
 }
 
@@ -235,6 +241,12 @@ void JudgeConfidence(const FindingDraft& draft, const JudgedProcesses& judged,
       if (draft.unowned) {
         finding->Lower(Confidence::kPossible,
                        fmt::format("it may be held by {}",
+                                   WhoMayAct(judged.node(draft.members[0]).pid, judged)));
+        break;
+      }
+      if (draft.beside_others) {
+        finding->Lower(Confidence::kPossible,
+                       fmt::format("it may yet be given by {}",
                                    WhoMayAct(judged.node(draft.members[0]).pid, judged)));
         break;
       }

@@ -67,10 +67,7 @@ bool IsUnownedLock(const ThreadFacts& thread) {
   if (wait.kind == WaitKind::kRwLock || wait.kind == WaitKind::kMutex) return true;
   // Boost's shared_mutex is made of a condition.
   if (wait.kind != WaitKind::kFutex && wait.kind != WaitKind::kCondition) return false;
-  constexpr size_t kLockFrames = 8;
-  const size_t frames = std::min(thread.stack.size(), kLockFrames);
-  return std::any_of(thread.stack.begin(), thread.stack.begin() + static_cast<long>(frames),
-                     [](const StackFrame& frame) { return TakesLock(frame.function); });
+  return IsInLockFunction(thread);
 }
 
 // "disk" of "disk", "slots" of "slots+32": one of many in one place is one of a pool. Empty: it has
@@ -96,11 +93,13 @@ class DraftFinder {
   void AddWeakOf(int pid, std::vector<uint32_t> roots, const std::vector<uint32_t>& victims);
   void DropLoopsThatHandleSignals(int pid, std::map<FindingKind, FindingDraft>* drafts) const;
   void KeepLoopsApart(int pid, std::map<FindingKind, FindingDraft>* drafts) const;
+  void TellLoopsLast(std::map<FindingKind, FindingDraft>* drafts) const;
   void JoinVictims(int pid, const std::vector<uint32_t>& more);
   void AddDraft(FindingDraft draft);
   bool IsExplained(int pid) const { return explained_.count(pid) != 0; }
   void JoinSpins();
   void AddUnownedLocks(int pid);
+  void AddHoldersOfPipes(int pid);
   bool IsTicker(uint32_t index, TimeNs woken_after) const;
   void AddBesideTickers(int pid);
   void AddStoppedChildren();
@@ -291,6 +290,20 @@ void DraftFinder::DropLoopsThatHandleSignals(int pid,
   drafts->clear();
 }
 
+// Beside threads of the program that read what nobody writes, a library's own threads that idle are
+// no reason.
+void DraftFinder::TellLoopsLast(std::map<FindingKind, FindingDraft>* drafts) const {
+  const auto reads = drafts->find(FindingKind::kNoWriter);
+  if (reads == drafts->end()) return;
+  auto& [kind, draft] = *reads;
+  const auto idle =
+      std::stable_partition(draft.members.begin(), draft.members.end(),
+                            [&](uint32_t i) { return !IdlesInRuntime(*node(i).facts); });
+  if (idle == draft.members.begin()) return;
+  draft.victims.insert(draft.victims.end(), idle, draft.members.end());
+  draft.members.erase(idle, draft.members.end());
+}
+
 // Who wants a lock that one of these holds may be the one that they wait for: where they wait for
 // what a thread of the process does, and none but these is left, that is a deadlock.
 void DraftFinder::AddWhoWantsTheirLocks(FindingDraft* draft) const {
@@ -336,13 +349,17 @@ void DraftFinder::AddWeakOf(int pid, std::vector<uint32_t> roots,
   }
   KeepLoopsApart(pid, &drafts);
   DropLoopsThatHandleSignals(pid, &drafts);
+  TellLoopsLast(&drafts);
   // Where nobody can be told to hold a lock for reading, all of its threads wait: for each other.
   const bool idle_only = drafts.size() == 1 && drafts.count(FindingKind::kLostWakeup) != 0;
   const auto is_lock = [&](uint32_t i) { return IsUnownedLock(*node(i).facts); };
   if (idle_only && std::any_of(roots.begin(), roots.end(), is_lock)) {
     FindingDraft& draft = drafts[FindingKind::kLostWakeup];
     draft.kind = FindingKind::kDeadlock;
-    const auto idle = std::stable_partition(draft.members.begin(), draft.members.end(), is_lock);
+    // Whoever holds it may wait at a barrier for the others.
+    const auto is_told = [&](uint32_t i) { return is_lock(i) || IsAtBarrier(*node(i).facts); };
+    const auto idle = std::stable_partition(draft.members.begin(), draft.members.end(), is_told);
+    std::stable_partition(draft.members.begin(), idle, is_lock);
     draft.victims.assign(idle, draft.members.end());
     draft.members.erase(idle, draft.members.end());
   }
@@ -416,6 +433,31 @@ void DraftFinder::AddUnownedLocks(int pid) {
   if (names.size() > 1)
     draft.members.insert(draft.members.end(), semaphores.begin(), semaphores.end());
   if (!draft.members.empty()) AddDraft(std::move(draft));
+}
+
+// Who reads what any thread of its process may write, and holds a lock for which others wait: one
+// of these may be the one that would write, though others move, too.
+void DraftFinder::AddHoldersOfPipes(int pid) {
+  constexpr TimeNs kLong = kSecond;
+  const auto stands = [&](uint32_t i) {
+    return node(i).kind == NodeKind::kThread && node(i).pid == pid && !judged_.stuck[i] &&
+           node(i).stand == ThreadStand::kWaits && node(i).facts->since &&
+           judged_.look.end - *node(i).facts->since >= kLong;
+  };
+  for (uint32_t i = 0; i < judged_.graph.nodes().size(); ++i) {
+    if (!stands(i) || !node(i).weak || !IsFileWait(node(i).facts->wait.kind)) continue;
+    FindingDraft draft;
+    draft.kind = FindingKind::kDeadlock;
+    draft.members = {i};
+    draft.beside_others = true;
+    for (uint32_t other = 0; other < judged_.graph.nodes().size(); ++other) {
+      if (!stands(other) || node(other).facts->wait.owner != node(i).tid ||
+          node(other).facts->wait.kind == WaitKind::kFileLock)
+        continue;
+      draft.members.push_back(other);
+    }
+    if (draft.members.size() > 1) AddDraft(std::move(draft));
+  }
 }
 
 // It sleeps for a time, and has done something since.
@@ -538,6 +580,7 @@ std::vector<FindingDraft> DraftFinder::Find() {
   JoinSpins();
   for (const int pid : judged_.asked) {
     if (!IsExplained(pid)) AddUnownedLocks(pid);
+    if (!IsExplained(pid)) AddHoldersOfPipes(pid);
     if (!IsExplained(pid)) AddBesideTickers(pid);
   }
   AddStoppedChildren();
@@ -546,6 +589,13 @@ std::vector<FindingDraft> DraftFinder::Find() {
 }
 
 }  // namespace
+
+bool IsInLockFunction(const ThreadFacts& thread) {
+  constexpr size_t kLockFrames = 8;
+  const size_t frames = std::min(thread.stack.size(), kLockFrames);
+  return std::any_of(thread.stack.begin(), thread.stack.begin() + static_cast<long>(frames),
+                     [](const StackFrame& frame) { return TakesLock(frame.function); });
+}
 
 std::vector<FindingDraft> DraftFindings(const JudgedProcesses& judged) {
   return DraftFinder(judged).Find();

@@ -24,7 +24,13 @@ struct FindingDraft {
   bool beside_loops = false;
   // kLostWakeup: there are others, which only sleep for a time, again and again
   bool beside_tickers = false;
+  // kDeadlock: others of the process move, and may do what the first member waits for; it holds
+  // what the other members want
+  bool beside_others = false;
 };
+
+// Whether the thread is in a function that takes a lock and does nothing else, by its name.
+bool IsInLockFunction(const ThreadFacts& thread);
 
 // What is wrong among the processes of `judged`.
 std::vector<FindingDraft> DraftFindings(const JudgedProcesses& judged);

@@ -100,6 +100,22 @@ std::string LockNames(const FindingDraft& draft, const JudgedProcesses& judged) 
   return text;
 }
 
+// "signals", or "std::futures" where all are that.
+std::string WhatAllWaitFor(const FindingDraft& draft, const JudgedProcesses& judged) {
+  std::set<std::string> all;
+  for (const uint32_t i : draft.members) all.insert(LibraryWordsOf(*judged.node(i).facts).all);
+  return all.size() == 1 && !all.begin()->empty() ? *all.begin() : "signals";
+}
+
+// "give one", or "set one" where all are that.
+std::string HowTheyEnd(const FindingDraft& draft, const JudgedProcesses& judged) {
+  if (WhatAllWaitFor(draft, judged) == "signals") return "give one";
+  std::string end = LibraryWordsOf(*judged.node(draft.members[0]).facts).end;
+  if (end == "send it" || end == "push it" || end == "make it") return "use one";
+  constexpr std::string_view kIt = " it";
+  return end.replace(end.find(kIt), kIt.size(), " one");
+}
+
 bool Retry(const FindingDraft& draft, const JudgedProcesses& judged) {
   return std::any_of(draft.members.begin(), draft.members.end(),
                      [&](uint32_t i) { return judged.node(i).retries; });
@@ -132,6 +148,12 @@ std::string SummaryOf(const FindingDraft& draft, const JudgedProcesses& judged) 
       if (draft.unowned)
         return fmt::format("deadlock, {} wait{} for {}, and who holds {} is not recorded", count,
                            one ? "s" : "", LockNames(draft, judged), one ? "that" : "these");
+      if (draft.beside_others)
+        return fmt::format("deadlock, thread {} waits for {}, and {} a lock that it holds",
+                           ThreadLabel(first), WaitedFor(first, judged.look),
+                           draft.members.size() == 2
+                               ? "another one wants"
+                               : fmt::format("{} others want", draft.members.size() - 1));
       if (draft.holds_what_they_want)
         return fmt::format(
             "deadlock, {} wait{} for {}, and {} want{} a lock that {}", count, one ? "s" : "",
@@ -146,10 +168,15 @@ std::string SummaryOf(const FindingDraft& draft, const JudgedProcesses& judged) 
       const bool elsewhere =
           judged.PidsOf(draft.members) != std::set<int>{judged.look.processes[0].pid} &&
           judged.PidsOf(draft.members).size() == 1;
-      if (judged.node(draft.members[0]).weak)
-        return fmt::format("deadlock, {} wait{} for {}, and every thread that could hold {} waits",
+      if (judged.node(draft.members[0]).weak) {
+        const bool at_barrier =
+            std::any_of(draft.members.begin(), draft.members.end(),
+                        [&](uint32_t i) { return IsAtBarrier(*judged.node(i).facts); });
+        return fmt::format("deadlock, {} wait{} for {}, and every thread that could {} {} waits",
                            count, one ? "s" : "", LockNames(draft, judged),
+                           at_barrier ? "end" : "hold",
                            DifferentWaits(draft, judged) > 1 ? "these" : "it");
+      }
       if (!elsewhere)
         return one ? "deadlock, a thread waits for itself"
                    : fmt::format("deadlock, {} wait for each other{}", count,
@@ -169,14 +196,14 @@ std::string SummaryOf(const FindingDraft& draft, const JudgedProcesses& judged) 
             "lost wakeup, {} wait{} for {}, and the others have slept and woken meanwhile", count,
             one ? "s" : "", LockNames(draft, judged));
       if (DifferentWaits(draft, judged) > 1 && !AllHaveNames(draft, judged))
-        return fmt::format(
-            "lost wakeup, {} wait for {} different signals, and nobody is left to give one", count,
-            DifferentWaits(draft, judged));
+        return fmt::format("lost wakeup, {} wait for {} different {}, and nobody is left to {}",
+                           count, DifferentWaits(draft, judged), WhatAllWaitFor(draft, judged),
+                           HowTheyEnd(draft, judged));
       if (DifferentWaits(draft, judged) > 1)
         return fmt::format("lost wakeup, {} wait for {}, and nobody is left to signal these", count,
                            LockNames(draft, judged));
-      return fmt::format("lost wakeup, {} wait{} for {}, and nobody is left to signal it", count,
-                         one ? "s" : "", WaitedFor(first, judged.look));
+      return fmt::format("lost wakeup, {} wait{} for {}, and nobody is left to {}", count,
+                         one ? "s" : "", WaitedFor(first, judged.look), LibraryWordsOf(first).end);
     case FindingKind::kNoWriter: {
       const bool reads = first.wait.kind == WaitKind::kOpen ? first.wait.files[0].wants_read
                                                             : first.wait.kind != WaitKind::kWrite;

@@ -40,25 +40,77 @@ std::string Variable(const char* what, const ThreadWait& wait) {
   return wait.address == 0 ? what : fmt::format("{} at {:#x}", what, wait.address);
 }
 
-// What C++'s library waits with, on words of its own: "std::barrier". Empty: none of it.
-std::string StandardObject(const ThreadFacts& thread) {
-  for (const StackFrame& frame : thread.stack) {
-    for (const char* name : {"std::barrier", "std::latch", "std::counting_semaphore", "std::future",
-                             "std::__future_base", "std::__basic_future", "std::call_once"}) {
-      if (frame.function.starts_with(name))
-        return frame.function.find("future") != std::string::npos ? "std::future" : name;
-    }
+// What a library waits for by means that say nothing to its caller: by a function of its that the
+// thread is in.
+struct LibraryObject {
+  std::string_view function;           // a part of its name
+  std::string_view text;               // "std::barrier"
+  bool has_address = true;             // the word that is waited for is the object's
+  std::string_view all;                // of several
+  std::string_view end = "signal it";  // "nobody is left to ..."
+};
+// One that waits by means of another stands before it.
+constexpr LibraryObject kLibraryObjects[] = {
+    {"std::barrier", "std::barrier", true, "std::barriers", "come to it"},
+    {"std::latch", "std::latch", true, "std::latches", "count it down"},
+    {"std::counting_semaphore", "std::counting_semaphore", true, "std::counting_semaphores"},
+    {"std::future", "std::future", true, "std::futures", "set it"},
+    {"std::__future_base", "std::future", true, "std::futures", "set it"},
+    {"std::__basic_future", "std::future", true, "std::futures", "set it"},
+    {"std::call_once", "std::call_once", true, "std::once_flags"},
+    {"__cxa_guard_acquire", "static variable", true, "static variables"},
+    {"std::sync::mpsc::SyncSender", "room in a channel", false, "channels", "make it"},
+    {"std::sync::mpsc::Receiver", "a message of a channel", false, "channels", "send it"},
+    {"std::sync::mpmc", "a channel", false, "channels", "use it"},
+    {"barrier::Barrier::wait", "std::sync::Barrier", true, "std::sync::Barriers", "come to it"},
+    {"condvar::Condvar::wait", "Condvar", true, "Condvars", "notify it"},
+    {"mutex::Mutex<T>::lock", "Mutex", true, "Mutexes"},
+    {"futex::Mutex::lock_contended", "Mutex", true, "Mutexes"},
+    {"futex_mutex::Mutex::lock_contended", "Mutex", true, "Mutexes"},
+    {"rwlock::RwLock<T>::", "RwLock", true, "RwLocks"},
+    {"std::thread::park", "unpark()", false, "calls of unpark()", "call it"},
+    {"std::thread::functions::park", "unpark()", false, "calls of unpark()", "call it"},
+    {"g_async_queue_pop", "an item of a GAsyncQueue", false, "GAsyncQueues", "push it"},
+    {"g_mutex_lock", "GMutex", true, "GMutexes"},
+    {"concurrent_bounded_queue<...>::pop", "an item of a tbb::concurrent_bounded_queue", false,
+     "tbb::concurrent_bounded_queues", "push it"},
+    {"concurrent_bounded_queue<...>::push", "room in a tbb::concurrent_bounded_queue", false,
+     "tbb::concurrent_bounded_queues", "make it"},
+    {"GOMP_barrier", "OpenMP barrier", true, "OpenMP barriers", "come to it"},
+    {"gomp_team_barrier_wait", "OpenMP barrier", true, "OpenMP barriers", "come to it"},
+    {"GOMP_critical", "OpenMP critical section", true, "OpenMP critical sections"},
+    {"omp_set_lock", "OpenMP lock", true, "OpenMP locks"},
+    {"omp_set_nest_lock", "OpenMP lock", true, "OpenMP locks"},
+};
+
+bool IsOfLibraries(const StackFrame& frame);
+
+// Null: it waits in no such function, for all that the frames above the program's tell.
+const LibraryObject* LibraryObjectOf(const ThreadFacts& thread) {
+  const bool may = thread.wait.kind == WaitKind::kFutex || thread.wait.kind == WaitKind::kBarrier ||
+                   thread.wait.kind == WaitKind::kCondition;
+  if (!may) return nullptr;
+  const auto own = std::find_if(
+      thread.stack.begin(), thread.stack.end(),
+      [](const StackFrame& frame) { return !frame.function.empty() && !IsOfLibraries(frame); });
+  for (const LibraryObject& object : kLibraryObjects) {
+    if (std::any_of(thread.stack.begin(), own, [&](const StackFrame& frame) {
+          return frame.function.find(object.function) != std::string::npos;
+        }))
+      return &object;
   }
-  return "";
+  return nullptr;
 }
 
-std::string FutexText(const ThreadFacts& thread) {
-  const std::string object = StandardObject(thread);
-  if (object.empty()) return Variable("futex", thread.wait);
+// "futex word_a", "std::future at 0x55d1c0a0".
+std::string WordText(const char* kind, const ThreadFacts& thread) {
+  const LibraryObject* const object = LibraryObjectOf(thread);
+  if (object == nullptr) return Variable(kind, thread.wait);
+  if (!object->has_address) return std::string(object->text);
   // The library's own pool of waiters has a name that says nothing.
   ThreadWait wait = thread.wait;
   if (wait.variable.starts_with("std::__detail")) wait.variable.clear();
-  return Variable(object.c_str(), wait);
+  return Variable(std::string(object->text).c_str(), wait);
 }
 
 std::string HeldBy(const ThreadFacts& thread) {
@@ -452,6 +504,18 @@ Wait ToldWait(const KnownWait& wait, const SystemSample& look) {
 
 }  // namespace
 
+LibraryWords LibraryWordsOf(const ThreadFacts& thread) {
+  const LibraryObject* const object = LibraryObjectOf(thread);
+  if (object == nullptr) return {};
+  return {std::string(object->all), std::string(object->end)};
+}
+
+bool IsAtBarrier(const ThreadFacts& thread) {
+  const LibraryObject* const object = LibraryObjectOf(thread);
+  return thread.wait.kind == WaitKind::kBarrier ||
+         (object != nullptr && object->text == "OpenMP barrier");
+}
+
 const ThreadFacts* FindThread(const SystemSample& look, int tid) {
   for (const ProcessFacts& process : look.processes) {
     for (const ThreadFacts& thread : process.threads) {
@@ -488,17 +552,17 @@ std::string WaitedFor(const ThreadFacts& thread, const SystemSample& look) {
     case WaitKind::kNone:
       return "";
     case WaitKind::kFutex:
-      return FutexText(thread) + HeldBy(thread);
+      return WordText("futex", thread) + HeldBy(thread);
     case WaitKind::kMutex:
       return Variable("mutex", wait) + HeldBy(thread);
     case WaitKind::kRwLock:
       return Variable("rwlock", wait) + HeldBy(thread);
     case WaitKind::kCondition:
-      return Variable("condition", wait);
+      return WordText("condition", thread);
     case WaitKind::kSemaphore:
       return Variable("semaphore", wait);
     case WaitKind::kBarrier:
-      return Variable("barrier", wait);
+      return WordText("barrier", thread);
     case WaitKind::kJoin:
       return wait.thread ? fmt::format("the end of thread {}", IdOnHost(*wait.thread))
                          : "the end of a thread";

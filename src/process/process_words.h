@@ -22,6 +22,15 @@ std::string ThreadLabel(const ThreadFacts& thread);
 // "process 4712 (server)".
 std::string ProcessLabel(const SystemSample& look, int pid);
 
+// Of what a library waits for: "std::futures"; and "set it", as in "nobody is left to set it".
+struct LibraryWords {
+  std::string all;  // empty: it is none, or has no such word
+  std::string end = "signal it";
+};
+LibraryWords LibraryWordsOf(const ThreadFacts& thread);
+// It waits at a barrier: others are to come there.
+bool IsAtBarrier(const ThreadFacts& thread);
+
 // "mutex lock_b, held by 4713"; "time to pass". Of threads that wait; empty: not known for what.
 std::string WaitedFor(const ThreadFacts& thread, const SystemSample& look);
 // "waits 41.0 s for mutex lock_b, held by 4713", "spins for table_ready", "runs", "is stopped".

@@ -302,5 +302,62 @@ TEST(ProcessLocks, ALibrarysLocksTakenCrosswiseAreADeadlock) {
   }
 }
 
+// One reads what any thread may write, and has the lock that the writer wants; a server goes on.
+TEST(ProcessLocks, WhoeverReadsWithALockThatOthersWantIsPerhapsADeadlock) {
+  const auto world = [](bool holds, TimeNs lasts) {
+    World program;
+    program.Thread(10, 10, WaitKind::kAccept);
+    ThreadFacts& reader = program.Reads(10, 11, {10});
+    reader.since = program.look().end - lasts;
+    program.Locks(10, 12, "lock_a", holds ? 11 : 10);
+    return program.Judge();
+  };
+  const ProcessFinding finding = Only(world(true, 41 * kSecond));
+  EXPECT_EQ(finding.kind, FindingKind::kDeadlock);
+  EXPECT_EQ(finding.confidence, Confidence::kPossible);
+  EXPECT_THAT(finding.threads, ::testing::ElementsAre(11, 12));
+  EXPECT_THAT(finding.summary, ::testing::HasSubstr("another one wants a lock that it holds"));
+  EXPECT_TRUE(IsSilent(world(false, 41 * kSecond)));
+  EXPECT_TRUE(IsSilent(world(true, 100 * kMillisecond)));
+}
+
+// A word of the program's own is no lock that only its holder gives back, for all that is known.
+TEST(ProcessLocks, BesideWhoMovesAWordOfTheProgramsOwnMayBeGivenBackByOthers) {
+  const auto judge = [](const char* function, bool beside_server) {
+    World world;
+    if (beside_server) world.Thread(10, 10, WaitKind::kAccept);
+    for (const int tid : {11, 12}) {
+      ThreadFacts& thread = world.Thread(10, tid, WaitKind::kFutex);
+      thread.wait.variable = tid == 11 ? "word_b" : "word_a";
+      thread.wait.owner = tid == 11 ? 12 : 11;
+      thread.wait.owner_by_code = true;
+      thread.stack = {{1, "syscall", "", "libc.so.6"}, {2, function, "own.cc:1", "program"}};
+    }
+    return Only(world.Judge());
+  };
+  EXPECT_EQ(judge("LockWord(int*)", true).confidence, Confidence::kPossible);
+  EXPECT_EQ(judge("LockWord(int*)", false).confidence, Confidence::kLikely);
+  EXPECT_EQ(judge("own::Mutex::lock()", true).confidence, Confidence::kLikely);
+  EXPECT_EQ(judge("LockWord(int*)", true).kind, FindingKind::kDeadlock);
+}
+
+// The barrier's waiters are told, too: one of them may have it.
+TEST(ProcessLocks, BesideALockWithoutAnOwnerABarrierIsTold) {
+  World world;
+  ThreadFacts& locks = world.Thread(10, 10, WaitKind::kFutex);
+  locks.wait.variable = "omp_a";
+  locks.stack = {{1, "omp_set_lock", "", "libgomp.so.1"}, {2, "Add", "own.cc:1", "program"}};
+  locks.stack[0].of_system = true;
+  ThreadFacts& comes = world.Thread(10, 11, WaitKind::kFutex);
+  comes.wait.address = 0x2000;
+  comes.stack = {{1, "GOMP_barrier", "", "libgomp.so.1"}, {2, "Reduce", "own.cc:2", "program"}};
+  comes.stack[0].of_system = true;
+  const ProcessFinding finding = Only(world.Judge());
+  EXPECT_THAT(finding.threads, ::testing::ElementsAre(10, 11));
+  EXPECT_EQ(finding.summary,
+            "deadlock, 2 of 2 threads wait for OpenMP barrier at 0x2000, OpenMP lock omp_a, and "
+            "every thread that could end these waits");
+}
+
 }  // namespace
 }  // namespace hangscope

@@ -155,6 +155,44 @@ TEST(ProcessWakeups, WhereOneOfThemMayBeWokenByAHandlerNoneIsStuckForSure) {
       "lost wakeup, 2 of 2 threads wait for 2 different signals, and nobody is left to give one");
 }
 
+TEST(ProcessWakeups, WhatALibraryWaitsForIsCalledByItsName) {
+  const auto waits = [](World* world, int tid, std::vector<std::string> functions) {
+    ThreadFacts& thread = world->Thread(10, tid, WaitKind::kFutex);
+    thread.wait.address = 0x1000u * static_cast<uint64_t>(tid);
+    for (const std::string& function : functions) thread.stack.push_back({1, function, "", "libx"});
+    thread.stack.front().module = "libc.so.6";
+    thread.stack.push_back({2, "Wait", "own.cc:1", "program"});
+    for (StackFrame& frame : thread.stack) frame.of_system = frame.source.empty();
+  };
+  const auto of = [&](std::vector<std::string> functions) {
+    World world;
+    waits(&world, 10, std::move(functions));
+    return Only(world.Judge()).summary;
+  };
+  EXPECT_EQ(of({"syscall", "std::__future_base::_State_baseV2::wait()"}),
+            "lost wakeup, its only thread waits for std::future at 0xa000, and nobody is left to "
+            "set it");
+  EXPECT_EQ(of({"syscall", "g_cond_wait", "g_async_queue_pop"}),
+            "lost wakeup, its only thread waits for an item of a GAsyncQueue, and nobody is left "
+            "to push it");
+  EXPECT_EQ(of({"syscall", "std::thread::park", "std::sync::mpsc::Receiver<T>::recv"}),
+            "lost wakeup, its only thread waits for a message of a channel, and nobody is left to "
+            "send it");
+  EXPECT_EQ(of({"syscall"}),
+            "lost wakeup, its only thread waits for futex at 0xa000, and nobody is left to signal "
+            "it");
+  World two;
+  for (const int tid : {10, 11}) waits(&two, tid, {"syscall", "std::future<int>::get()"});
+  EXPECT_EQ(Only(two.Judge()).summary,
+            "lost wakeup, 2 of 2 threads wait for 2 different std::futures, and nobody is left to "
+            "set one");
+  World others;
+  waits(&others, 10, {"syscall", "std::future<int>::get()"});
+  waits(&others, 11, {"syscall"});
+  EXPECT_THAT(Only(others.Judge()).summary, HasSubstr("2 different signals, and nobody is left to "
+                                                      "give one"));
+}
+
 TEST(ProcessWakeups, WhoeverAHandlerMayWakeMaySignalTheOthers) {
   World world;
   world.Process(10).caught_signals = kTerm;
