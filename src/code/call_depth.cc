@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <iterator>
 #include <map>
 #include <utility>
 #include <vector>
@@ -20,11 +21,24 @@ constexpr uint64_t kMostDistance = 256 << 10;  // bytes, from where a function b
 constexpr size_t kMostInstructions = 1 << 15;  // that are followed
 constexpr int64_t kDeepest = 64 << 20;
 
+// That a call leaves as they were, but for the stack and frame pointers; and DWARF's numbers.
+struct KeptRegister {
+  unsigned whole, half;
+  size_t number;
+};
+constexpr KeptRegister kKept[] = {{X86_REG_RBX, X86_REG_EBX, 3},
+                                  {X86_REG_R12, X86_REG_R12D, 12},
+                                  {X86_REG_R13, X86_REG_R13D, 13},
+                                  {X86_REG_R14, X86_REG_R14D, 14},
+                                  {X86_REG_R15, X86_REG_R15D, 15}};
+
 struct State {
   std::optional<int64_t> depth = 0;  // of the stack pointer below the return address
   enum class Frame { kCallers, kOwn, kOther } frame = Frame::kCallers;
   int64_t frame_depth = 0;  // of kOwn
   std::optional<int64_t> saved;
+  std::array<std::optional<int64_t>, std::size(kKept)> saved_kept;
+  std::array<bool, std::size(kKept)> changed_kept = {};
 };
 
 class Follower {
@@ -165,6 +179,9 @@ class Follower {
       default:
         break;
     }
+    for (size_t i = 0; i < std::size(kKept); ++i) {
+      if (Writes(kKept[i].whole) || Writes(kKept[i].half)) state->changed_kept[i] = true;
+    }
     if (Writes(X86_REG_RSP)) state->depth.reset();
     if (Writes(X86_REG_RBP) || Writes(X86_REG_EBP)) state->frame = State::Frame::kOther;
     return true;
@@ -184,10 +201,20 @@ class Follower {
     if (state->depth) *state->depth += 8;
     if (IsRegister(0, X86_REG_RBP) && state->frame == State::Frame::kCallers && !state->saved)
       state->saved = state->depth;
+    for (size_t i = 0; i < std::size(kKept); ++i) {
+      if (IsRegister(0, kKept[i].whole) && !state->changed_kept[i] && !state->saved_kept[i])
+        state->saved_kept[i] = state->depth;
+    }
     return true;
   }
 
   bool Pop(State* state) {
+    for (size_t i = 0; i < std::size(kKept); ++i) {
+      if (!IsRegister(0, kKept[i].whole)) continue;
+      const bool is_callers = state->saved_kept[i] && state->saved_kept[i] == state->depth;
+      state->changed_kept[i] = !is_callers;
+      if (is_callers) state->saved_kept[i].reset();
+    }
     if (IsRegister(0, X86_REG_RBP) && state->depth) {
       PopFramePointer(state);
       return true;
@@ -277,6 +304,11 @@ std::optional<CallDepth> DepthAt([[maybe_unused]] uint64_t begin, [[maybe_unused
     depth.frame_pointer = static_cast<uint64_t>(state->frame_depth);
   if (state->saved) depth.saved_frame_pointer = static_cast<uint64_t>(*state->saved);
   depth.keeps_frame_pointer = state->frame == State::Frame::kCallers;
+  for (size_t i = 0; i < std::size(kKept); ++i) {
+    if (state->saved_kept[i])
+      depth.saved[kKept[i].number] = static_cast<uint64_t>(*state->saved_kept[i]);
+    depth.changed[kKept[i].number] = state->changed_kept[i];
+  }
   return depth;
 #else
   return std::nullopt;

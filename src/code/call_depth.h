@@ -4,6 +4,7 @@
 #ifndef HANGSCOPE_CODE_CALL_DEPTH_H
 #define HANGSCOPE_CODE_CALL_DEPTH_H
 
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -21,6 +22,11 @@ struct CallDepth {
   // Bytes from there down to where the caller's frame pointer was saved; nothing: nowhere.
   std::optional<uint64_t> saved_frame_pointer;
   bool keeps_frame_pointer = false;  // the register still has the caller's
+  // Of the other registers that a call leaves as they were, by DWARF's numbers: bytes from there
+  // down to where the caller's was saved; nothing: nowhere. And whether it has something else in
+  // it.
+  std::array<std::optional<uint64_t>, 16> saved = {};
+  std::array<bool, 16> changed = {};
 };
 
 // Follows the instructions of the function that begins at `begin` to the one that `pc` is in or

@@ -28,6 +28,9 @@ constexpr size_t kMostGuesses = 24;           // of a frame pointer
 constexpr uint64_t kLargestFrame = 1u << 20;  // that a guess may assume
 constexpr uint64_t kLargestFunction = 64 << 10;
 
+// Of x86-64, by DWARF's numbers: rbx, r12 and those behind it, beside the frame pointer.
+bool IsKeptByCalls(size_t number) { return number == 3 || number >= 12; }
+
 char* debug_info_path = nullptr;  // the usual folders; libdw wants it to outlive the Dwfl
 
 std::string BaseName(const std::string& path) {
@@ -388,12 +391,21 @@ bool StackWalker::StepByCode(const ThreadImage& image, const StackPlace& place,
   else if (has_read && depth->saved_frame_pointer &&
            ReadWord(slot - *depth->saved_frame_pointer, &saved))
     frame_pointer = saved;
+  std::array<std::optional<uint64_t>, 16> kept;
+  for (size_t i = 0; has_read && i < kept.size(); ++i) {
+    if (i == ThreadRegisters::kStackPointer || i == ThreadRegisters::kFramePointer) continue;
+    if (depth->saved[i] && ReadWord(slot - *depth->saved[i], &saved))
+      kept[i] = saved;
+    else if (!depth->saved[i] && !depth->changed[i] && IsKeptByCalls(i))
+      kept[i] = place.registers[i];
+  }
   image_ = nullptr;
   const MemoryMapping* const mapping = has_read ? FindMapping(mappings_, back) : nullptr;
   if (mapping == nullptr || !mapping->executable) return false;
   caller->registers = {};
   auto& values = caller->registers.values;
   if (!ReturnsFromSignal(back, code_) && !TargetOfCall(back, code_).is_call) return false;
+  std::copy(kept.begin(), kept.end(), values.begin());
   values[ThreadRegisters::kStackPointer] = slot + 8;
   values[ThreadRegisters::kFramePointer] = frame_pointer;
   caller->registers.pc = back - 1;

@@ -57,6 +57,32 @@ TEST_F(CallDepths, OfAFunctionWithAFramePointer) {
   EXPECT_EQ(At(14).value_or(CallDepth{99, {}, {}, false}).to_return, 0u) << "behind leave";
 }
 
+TEST_F(CallDepths, WhereTheCallersRegistersWereSaved) {
+  SetUpFollowing();
+  Code({0x55,                             // push rbp
+        0x48, 0x89, 0xe5,                 // mov rbp, rsp
+        0x41, 0x56,                       // push r14
+        0x53,                             // push rbx
+        0x48, 0x89, 0xfb,                 // mov rbx, rdi
+        0x41, 0xbc, 1,    0,    0,    0,  // mov r12d, 1
+        0xe8, 0x00, 0x00, 0x00, 0x00,     // call
+        0x5b,                             // pop rbx
+        0x90});                           // nop
+  const auto depth = At(20);
+  ASSERT_TRUE(depth);
+  EXPECT_EQ(depth->saved[14], 16u);
+  EXPECT_EQ(depth->saved[3], 24u);
+  EXPECT_TRUE(depth->changed[3]);
+  EXPECT_FALSE(depth->saved[12]) << "changed and not saved";
+  EXPECT_TRUE(depth->changed[12]);
+  EXPECT_FALSE(depth->saved[15]);
+  EXPECT_FALSE(depth->changed[15]);
+  const auto behind = At(22);
+  ASSERT_TRUE(behind);
+  EXPECT_FALSE(behind->saved[3]);
+  EXPECT_FALSE(behind->changed[3]) << "it has the caller's again";
+}
+
 TEST_F(CallDepths, BehindBranchesAndOfWhatReturnsInTheMiddle) {
   SetUpFollowing();
   Code({0x53,                    // push rbx
