@@ -110,6 +110,24 @@ void DoubtFiles(const FindingDraft& draft, const JudgedProcesses& judged, Proces
                   may));
 }
 
+// Whether the function in which the program waits calls itself a lock: "LockWord", "spin_lock".
+bool IsCalledLock(const ThreadFacts& thread) {
+  const auto says_lock = [](const StackFrame& frame) {
+    const std::string name = frame.function.substr(0, frame.function.find('('));
+    for (size_t at = name.find("ock"); at != std::string::npos; at = name.find("ock", at + 1)) {
+      if (at == 0) continue;
+      const bool begins_word = at == 1 || name[at - 2] == '_' || name[at - 2] == ':';
+      if (name[at - 1] == 'L' || (name[at - 1] == 'l' && begins_word)) return true;
+    }
+    return false;
+  };
+  constexpr size_t kLockFrames = 4;
+  const size_t frames = std::min(thread.stack.size(), kLockFrames);
+  return IsInLockFunction(thread) ||
+         std::any_of(thread.stack.begin(), thread.stack.begin() + static_cast<long>(frames),
+                     says_lock);
+}
+
 // Of locks that do not record who holds them, the code tells.
 void DoubtHolders(const FindingDraft& draft, const JudgedProcesses& judged,
                   ProcessFinding* finding) {
@@ -127,7 +145,7 @@ void DoubtHolders(const FindingDraft& draft, const JudgedProcesses& judged,
       finding->Lower(Confidence::kPossible,
                      fmt::format("any thread may post a semaphore: {}", who));
     // A word of the program's own may be given back by another thread than who took it.
-    if (thread->wait.kind == WaitKind::kFutex && !IsInLockFunction(*thread) &&
+    if (thread->wait.kind == WaitKind::kFutex && !IsCalledLock(*thread) &&
         LibraryWordsOf(*thread).all.empty())
       finding->Lower(Confidence::kPossible,
                      fmt::format("any thread may give back such a word: {}", who));

@@ -335,10 +335,13 @@ TEST(ProcessLocks, BesideWhoMovesAWordOfTheProgramsOwnMayBeGivenBackByOthers) {
     }
     return Only(world.Judge());
   };
-  EXPECT_EQ(judge("LockWord(int*)", true).confidence, Confidence::kPossible);
-  EXPECT_EQ(judge("LockWord(int*)", false).confidence, Confidence::kLikely);
+  EXPECT_EQ(judge("TakeToken(int*)", true).confidence, Confidence::kPossible);
+  EXPECT_EQ(judge("BlockOnClock(int*)", true).confidence, Confidence::kPossible);
+  EXPECT_EQ(judge("TakeToken(int*)", false).confidence, Confidence::kLikely);
   EXPECT_EQ(judge("own::Mutex::lock()", true).confidence, Confidence::kLikely);
-  EXPECT_EQ(judge("LockWord(int*)", true).kind, FindingKind::kDeadlock);
+  EXPECT_EQ(judge("LockWord(int*)", true).confidence, Confidence::kLikely) << "it says so itself";
+  EXPECT_EQ(judge("spin_lock(int*)", true).confidence, Confidence::kLikely);
+  EXPECT_EQ(judge("TakeToken(int*)", true).kind, FindingKind::kDeadlock);
 }
 
 // The barrier's waiters are told, too: one of them may have it.
