@@ -26,6 +26,7 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/timerfd.h>
+#include <sys/uio.h>
 #include <sys/un.h>
 #include <sys/wait.h>
 #include <termios.h>
@@ -619,6 +620,100 @@ void SpliceOwnFull(long) {
   splice(reply_pipe[0], nullptr, work_pipe[1], nullptr, 4096, 0);
 }
 
+// A pipe of one page, which is full.
+void MakeFullPipe(int (&pipe)[2]) {
+  MakePipe(pipe);
+  fcntl(pipe[1], F_SETPIPE_SZ, 4096);
+  const char block[4096] = {};
+  Must(write(pipe[1], block, sizeof block) == 4096, "write");
+}
+
+void TeeOwnFull(long) {
+  MakeFullPipe(work_pipe);
+  MakeFullPipe(reply_pipe);
+  Ready();
+  tee(reply_pipe[0], work_pipe[1], 4096, 0);
+}
+
+void GiveOwnFull(long) {
+  MakeFullPipe(work_pipe);
+  static char page[4096] = {};
+  const iovec pages = {page, sizeof page};
+  Ready();
+  vmsplice(work_pipe[1], &pages, 1, 0);
+}
+
+void SpliceOwnEmpty(long) {
+  MakePipe(work_pipe);
+  MakePipe(reply_pipe);
+  Ready();
+  splice(work_pipe[0], nullptr, reply_pipe[1], nullptr, 4096, 0);
+}
+
+// Who removes it at the end has not opened it.
+void MakeLastingQueue(const char* what) {
+  snprintf(queue_name, sizeof queue_name, "/hangscope-zoo-%s-%d", what, getpid());
+  RemoveAtEnd([] { mq_unlink(queue_name); });
+  requests = MakeQueue(what, true);
+}
+
+// The queue keeps its name, by which nobody has opened it so far.
+void NamedQueueFull(long) {
+  MakeLastingQueue("own");
+  SendTo(requests);
+  Ready();
+  SendTo(requests);
+}
+
+// Who would accept the connection reads from it.
+void ConnectToSelf(int listening, const sockaddr* address, socklen_t size) {
+  ends[0] = socket(address->sa_family, SOCK_STREAM, 0);
+  Must(listen(listening, 4) == 0 && connect(ends[0], address, size) == 0, "connect");
+}
+
+void AskOwn() { ReadByte(ends[0]); }
+
+int ListenOnTcp(sockaddr_in* address) {
+  const int listening = socket(AF_INET, SOCK_STREAM, 0);
+  socklen_t size = sizeof *address;
+  address->sin_family = AF_INET;
+  address->sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  Must(bind(listening, reinterpret_cast<sockaddr*>(address), size) == 0 &&
+           listen(listening, 4) == 0 &&
+           getsockname(listening, reinterpret_cast<sockaddr*>(address), &size) == 0,
+       "listen");
+  return listening;
+}
+
+int ConnectToSelfOverTcp() {
+  sockaddr_in address = {};
+  const int listening = ListenOnTcp(&address);
+  ConnectToSelf(listening, reinterpret_cast<sockaddr*>(&address), sizeof address);
+  return listening;
+}
+
+int ConnectToSelfOverUnix() {
+  sockaddr_un address = {};
+  address.sun_family = AF_UNIX;
+  strcpy(address.sun_path, "self.socket");
+  const int listening = socket(AF_UNIX, SOCK_STREAM, 0);
+  Must(bind(listening, reinterpret_cast<sockaddr*>(&address), sizeof address) == 0, "bind");
+  ConnectToSelf(listening, reinterpret_cast<sockaddr*>(&address), sizeof address);
+  return listening;
+}
+
+void AsksItselfOverTcp(long) {
+  ConnectToSelfOverTcp();
+  Ready();
+  AskOwn();
+}
+
+void AsksItselfOverUnix(long) {
+  ConnectToSelfOverUnix();
+  Ready();
+  AskOwn();
+}
+
 // --- Descriptors that are never ready.
 
 void WaitForEventfd(int event) {
@@ -818,6 +913,29 @@ void ConnectToOwn(long) {
   const int second = socket(AF_UNIX, SOCK_STREAM, 0);
   Ready();
   connect(second, reinterpret_cast<sockaddr*>(&address), sizeof address);
+}
+
+// As above, but another process has the pipe's end, too, and waits for this one's end.
+void RingOfReader(long) {
+  Ring ring;
+  MakePipe(work_pipe);
+  Ready();
+  if (Fork() == 0) {
+    Rename("job");
+    close(work_pipe[1]);
+    ring.Open();
+    char byte;
+    io_uring_sqe entry = {};
+    entry.opcode = IORING_OP_READ;
+    entry.fd = work_pipe[0];
+    entry.addr = reinterpret_cast<uint64_t>(&byte);
+    entry.len = 1;
+    ring.Submit(entry);
+    ring.WaitForCompletion();
+    _exit(0);
+  }
+  close(work_pipe[0]);
+  wait(nullptr);
 }
 
 // --- Controls.
@@ -1210,6 +1328,183 @@ void TerminalOutside(long) {
   ReadByte(0);
 }
 
+// A name that is gone need not have been the only one.
+void FifoRenamed(long) {
+  Must(mkfifo("new.fifo", 0600) == 0, "mkfifo");
+  std::thread opener(OpenForReading, "new.fifo");
+  Nap(0.2);
+  Must(rename("new.fifo", "later.fifo") == 0, "rename");
+  Ready();
+  opener.join();
+  NapForLong();
+}
+
+// One that serves whoever knows its key has often taken last what it waits for.
+void SysvServer(long) {
+  semaphore_set = semget(0x5a000000 + getpid(), 1, IPC_CREAT | IPC_EXCL | 0600);
+  Must(semaphore_set >= 0, "semget");
+  RemoveAtEnd([] { semctl(semaphore_set, 0, IPC_RMID); });
+  semctl(semaphore_set, 0, SETVAL, 1);
+  Ready();
+  for (;;) SemaphoreDown(semaphore_set, 0);
+}
+
+// Takes what its child gives.
+void SysvChildGives(long) {
+  MakeSet();
+  Ready();
+  AsTwo(
+      [] {
+        for (;;) SemaphoreDown(semaphore_set, 0);
+      },
+      [] {
+        for (;;) {
+          Nap(0.2);
+          sembuf up = {0, 1, 0};
+          semop(semaphore_set, &up, 1);
+        }
+      });
+}
+
+void SpliceSlowReader(long) {
+  MakeFullPipe(work_pipe);
+  Ready();
+  AsTwo(
+      [] {
+        static char page[4096] = {};
+        const iovec pages = {page, sizeof page};
+        for (;;) vmsplice(work_pipe[1], &pages, 1, 0);
+      },
+      [] {
+        static char block[4096];
+        for (;;) {
+          Nap(0.1);
+          Must(read(work_pipe[0], block, sizeof block) > 0, "read");
+        }
+      });
+}
+
+// From its own input, which somebody outside may write.
+void SpliceInput(long) {
+  MakePipe(work_pipe);
+  Ready();
+  splice(0, nullptr, work_pipe[1], nullptr, 4096, 0);
+}
+
+void NamedQueueSlowReader(long) {
+  MakeLastingQueue("slow");
+  Ready();
+  AsTwo(
+      [] {
+        for (;;) SendTo(requests);
+      },
+      [] {
+        for (;;) {
+          Nap(0.1);
+          ReceiveFrom(requests);
+        }
+      });
+}
+
+// Its child, or another thread, will accept.
+void SelfAcceptedByThread(long) {
+  static int listening;
+  listening = ConnectToSelfOverTcp();
+  std::thread([] {
+    Nap(1);
+    const int connection = accept(listening, nullptr, nullptr);
+    for (;;) {
+      WriteByte(connection);
+      Nap(0.2);
+    }
+  }).detach();
+  Ready();
+  for (;;) AskOwn();
+}
+
+void SelfAcceptedByChild(long) {
+  static int listening;
+  listening = ConnectToSelfOverUnix();
+  Ready();
+  AsTwo(
+      [] {
+        for (;;) AskOwn();
+      },
+      [] {
+        Nap(1);
+        const int connection = accept(listening, nullptr, nullptr);
+        for (;;) {
+          WriteByte(connection);
+          Nap(0.2);
+        }
+      });
+}
+
+// The kernel reads for it what its child writes.
+void RingReadsChild(long) {
+  MakePipe(work_pipe);
+  if (Fork() == 0) {
+    Rename("job");
+    Nap(600);
+    _exit(0);
+  }
+  Ring ring;
+  ring.Open();
+  char byte;
+  io_uring_sqe entry = {};
+  entry.opcode = IORING_OP_READ;
+  entry.fd = work_pipe[0];
+  entry.addr = reinterpret_cast<uint64_t>(&byte);
+  entry.len = 1;
+  ring.Submit(entry);
+  Ready();
+  ring.WaitForCompletion();
+}
+
+// A thread gives the ring its work after the other has begun to wait for that.
+void RingSubmittedLater(long) {
+  static Ring ring;
+  ring.Open();
+  std::thread([] {
+    Nap(600);
+    io_uring_sqe entry = {};
+    entry.opcode = IORING_OP_NOP;
+    ring.Submit(entry);
+  }).detach();
+  Ready();
+  ring.WaitForCompletion();
+}
+
+// Another thread looks at the time before it fills the page.
+void PageFilledLate(long) {
+  static const auto faults = static_cast<int>(syscall(SYS_userfaultfd, O_CLOEXEC));
+  uffdio_api api = {};
+  api.api = UFFD_API;
+  missing_page = static_cast<char*>(
+      mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+  uffdio_register range = {};
+  range.range.start = reinterpret_cast<uint64_t>(missing_page);
+  range.range.len = 4096;
+  range.mode = UFFDIO_REGISTER_MODE_MISSING;
+  if (faults < 0 || ioctl(faults, UFFDIO_API, &api) != 0 ||
+      ioctl(faults, UFFDIO_REGISTER, &range) != 0) {
+    puts("skip: no userfaultfd here");
+    fflush(stdout);
+    _exit(0);
+  }
+  std::thread([] {
+    Nap(600);
+    uffdio_zeropage zero = {};
+    zero.range.start = reinterpret_cast<uint64_t>(missing_page);
+    zero.range.len = 4096;
+    ioctl(faults, UFFDIO_ZEROPAGE, &zero);
+  }).detach();
+  Start("toucher", TouchPage);
+  Nap(0.1);
+  Ready();
+  pthread_mutex_lock(&lock_a);
+}
+
 const Program kPrograms[] = {
     {"fifo-read-unlinked", FifoReadUnlinked},
     {"fifo-write-unlinked", FifoWriteUnlinked},
@@ -1254,6 +1549,13 @@ const Program kPrograms[] = {
     {"pidfd-reader", PidfdOfReader},
     {"ring-nothing", RingOfNothing},
     {"ring-own-pipe", RingReadsOwnPipe},
+    {"ring-reader", RingOfReader},
+    {"tee-own-full", TeeOwnFull},
+    {"give-own-full", GiveOwnFull},
+    {"splice-own-empty", SpliceOwnEmpty},
+    {"queue-full-named", NamedQueueFull},
+    {"self-tcp", AsksItselfOverTcp},
+    {"self-unix", AsksItselfOverUnix},
     {"futex-file", FutexOfFile},
     {"page-fault", PageFault},
     {"connect-own", ConnectToOwn},
@@ -1287,6 +1589,17 @@ const Program kPrograms[] = {
     {"datagram-server", DatagramServer},
     {"select-timed", SelectTimed},
     {"receive-timed", ReceiveTimed},
+    {"fifo-renamed", FifoRenamed},
+    {"sysv-server", SysvServer},
+    {"sysv-child-gives", SysvChildGives},
+    {"splice-slow-reader", SpliceSlowReader},
+    {"splice-input", SpliceInput},
+    {"queue-slow-reader", NamedQueueSlowReader},
+    {"self-by-thread", SelfAcceptedByThread},
+    {"self-by-child", SelfAcceptedByChild},
+    {"ring-reads-child", RingReadsChild},
+    {"ring-later", RingSubmittedLater},
+    {"page-late", PageFilledLate},
     {"tty", TerminalOutside},
 };
 

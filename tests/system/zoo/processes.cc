@@ -5,6 +5,7 @@
 #include <linux/futex.h>
 #include <netinet/in.h>
 #include <poll.h>
+#include <pty.h>
 #include <semaphore.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
@@ -459,6 +460,94 @@ void Daemonise(long serves) {
 // Says what a script is to say.
 void SayReady(long) { Ready(); }
 
+// --- Terminals, and semaphores with names.
+
+// Runs it in a terminal of its own, whose other side is this process's alone.
+pid_t InTerminal(int* ours, void (*does)()) {
+  const pid_t child = forkpty(ours, nullptr, nullptr, nullptr);
+  Must(child >= 0, "forkpty");
+  if (child != 0) return child;
+  EndWithParent();
+  Rename("talker");
+  does();
+  _exit(0);
+}
+
+void FillTerminal() { WriteMuch(1); }
+
+void ReapTalker(pid_t child) { waitpid(child, nullptr, 0); }
+
+// As a script that waits for a command in a terminal before it reads what that says.
+void TerminalFull(long) {
+  int ours;
+  const pid_t child = InTerminal(&ours, FillTerminal);
+  Nap(0.2);
+  Ready();
+  ReapTalker(child);
+}
+
+sem_t* free_slots;
+sem_t* full_slots;
+char semaphore_names[2][64];
+
+sem_t* OpenSemaphore(int which, const char* name) {
+  char(&all)[64] = semaphore_names[which];
+  snprintf(all, sizeof all, "/hangscope-zoo-%s-%d", name, getpid());
+  sem_t* const semaphore = sem_open(all, O_CREAT | O_EXCL, 0600, 0);
+  Must(semaphore != SEM_FAILED, "sem_open");
+  return semaphore;
+}
+
+// What outlives its users is removed after their end by a process that is none of theirs: it has
+// forgotten the environment by which test_zoo.py knows those, and has no semaphore.
+void OpenSemaphores() {
+  int alive[2];
+  MakePipe(alive);
+  const pid_t owner = getpid();
+  if (fork() == 0) {
+    if (fork() == 0) {
+      close(alive[1]);
+      close(1);
+      close(2);
+      setsid();
+      for (char** text = environ; *text != nullptr; ++text) memset(*text, 'x', strlen(*text));
+      char byte;
+      if (read(alive[0], &byte, 1) <= 0) {
+        for (const char* name : {"free", "full"}) {
+          char all[64];
+          snprintf(all, sizeof all, "/hangscope-zoo-%s-%d", name, owner);
+          sem_unlink(all);
+        }
+      }
+    }
+    _exit(0);
+  }
+  wait(nullptr);
+  close(alive[0]);
+  free_slots = OpenSemaphore(0, "free");
+  full_slots = OpenSemaphore(1, "full");
+}
+
+void Produce() {
+  for (;;) {
+    sem_wait(free_slots);
+    sem_post(full_slots);
+  }
+}
+
+void Consume() {
+  for (;;) {
+    sem_wait(full_slots);
+    sem_post(free_slots);
+  }
+}
+
+// No slot is free, and none is full.
+void NamedSemaphores(long) {
+  OpenSemaphores();
+  AsTwo(Produce, Consume);
+}
+
 // --- Controls.
 
 void PipesByTurns(long) {
@@ -621,6 +710,48 @@ void Sleeper(long) {
   NapForLong();
 }
 
+void TerminalSlowReader(long) {
+  int ours;
+  InTerminal(&ours, FillTerminal);
+  Ready();
+  char block[1024];
+  for (;;) {
+    Nap(0.1);
+    Must(read(ours, block, sizeof block) > 0, "read");
+  }
+}
+
+// A talker that is silent for long.
+void TerminalSilent(long) {
+  int ours;
+  const pid_t child = InTerminal(&ours, NapForLong);
+  Ready();
+  ReapTalker(child);
+}
+
+void NamedSemaphoresByTurns(long) {
+  OpenSemaphores();
+  sem_post(free_slots);
+  AsTwo(
+      [] {
+        for (;;) {
+          sem_wait(free_slots);
+          Nap(0.1);
+          sem_post(full_slots);
+        }
+      },
+      Consume);
+}
+
+// Workers that idle on one semaphore: whoever has work posts it by its name.
+void NamedSemaphoreOfWorkers(long) {
+  OpenSemaphores();
+  const auto work = [] {
+    for (;;) sem_wait(full_slots);
+  };
+  AsTwo(work, work);
+}
+
 const Program kPrograms[] = {
     {"two-pipes", TwoPipes},
     {"socket-pair", SocketPair},
@@ -643,6 +774,8 @@ const Program kPrograms[] = {
     {"lost-token", LostToken},
     {"daemonise", Daemonise},
     {"say-ready", SayReady},
+    {"terminal-full", TerminalFull},
+    {"named-semaphores", NamedSemaphores},
     // Controls.
     {"pipes-turns", PipesByTurns},
     {"ring-passes", RingPasses},
@@ -656,6 +789,10 @@ const Program kPrograms[] = {
     {"sort-slow", SortOfSlowInput},
     {"read-server", ReadsFromServer},
     {"two-sleepers", TwoSleepers},
+    {"terminal-slow-reader", TerminalSlowReader},
+    {"terminal-silent", TerminalSilent},
+    {"named-semaphores-turns", NamedSemaphoresByTurns},
+    {"named-semaphore-workers", NamedSemaphoreOfWorkers},
     {"sleeper", Sleeper},
 };
 

@@ -376,6 +376,19 @@ void SigwaitChild(long) {
   AwaitChildsSignal();
 }
 
+// The signals that it does not block, it ignores.
+void IgnoreAndPause() {
+  for (const int number : {SIGHUP, SIGINT, SIGTERM}) Handle(number, SIG_IGN);
+  sigset_t most;
+  sigfillset(&most);
+  for (const int number : {SIGHUP, SIGINT, SIGTERM, SIGCHLD, SIGWINCH}) sigdelset(&most, number);
+  sigprocmask(SIG_BLOCK, &most, nullptr);
+  Ready();
+  pause();
+}
+
+void PauseIgnored(long) { IgnoreAndPause(); }
+
 // --- Controls.
 
 void SetFlag(int) { ready_flag = 1; }
@@ -641,6 +654,56 @@ void HandlersOfMany(long) {
   for (;;) ReadByte(work_pipe[0]);
 }
 
+// All signals go to a thread of their own.
+void PauseBesideSigwait(long) {
+  BlockAllSignals();
+  std::thread([] {
+    sigset_t set;
+    sigfillset(&set);
+    int number;
+    sigwait(&set, &number);
+  }).detach();
+  Ready();
+  pause();
+}
+
+void PauseBlockedButOne(long) {
+  sigset_t most;
+  sigfillset(&most);
+  sigdelset(&most, SIGTERM);
+  sigprocmask(SIG_BLOCK, &most, nullptr);
+  Ready();
+  pause();
+}
+
+// Its worker goes on until the process ends.
+void PauseBesideWorker(long) {
+  BlockAllSignals();
+  std::thread([] {
+    for (;;) Nap(0.1);
+  }).detach();
+  Ready();
+  pause();
+}
+
+void WaitInHandlerForOther(long) {
+  Handle(SIGUSR2, SetFlag);
+  Handle(SIGUSR1, WaitInHandler);
+  Ready();
+  raise(SIGUSR1);
+}
+
+// The thread that has been interrupted waits for what another one does.
+void WaitInHandlerForThread(long) {
+  std::thread([] {
+    Nap(600);
+    ready_flag = 1;
+  }).detach();
+  Handle(SIGUSR1, WaitInHandler);
+  Ready();
+  raise(SIGUSR1);
+}
+
 const Program kPrograms[] = {
     {"handler-malloc", HandlerAllocates},
     {"handler-localtime", HandlerTellsTime},
@@ -666,6 +729,12 @@ const Program kPrograms[] = {
     {"poll-blocked", PollBlocked},
     {"sigwait-child", SigwaitChild},
     // Controls.
+    {"pause-ignored", PauseIgnored},
+    {"pause-beside-sigwait", PauseBesideSigwait},
+    {"pause-blocked-but-one", PauseBlockedButOne},
+    {"pause-beside-worker", PauseBesideWorker},
+    {"handler-flag-of-handler", WaitInHandlerForOther},
+    {"handler-flag-of-thread", WaitInHandlerForThread},
     {"pause-handled", PauseHandled},
     {"pause-only", PauseOnly},
     {"suspend-handled", SuspendHandled},

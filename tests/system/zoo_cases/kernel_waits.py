@@ -62,6 +62,14 @@ HANGS = [
     ("futexes in a file without a name, crosswise", "zoo_kernel_waits futex-file", UNOWNED, "WaitForWord first second"),
     ("page that nobody fills", "zoo_kernel_waits page-fault", UNOWNED, "lock_a TouchPage FillPage"),
     ("connects to its own full backlog", "zoo_kernel_waits connect-own", DEADLOCK, "own.socket ConnectToOwn"),
+    ("io_uring reads from who waits for its end", "zoo_kernel_waits ring-reader", DEADLOCK, "io_uring pipe job RingOfReader"),
+    ("tee into its own full pipe", "zoo_kernel_waits tee-own-full", "no reader|no writer|deadlock", "pipe TeeOwnFull"),
+    ("vmsplice into its own full pipe", "zoo_kernel_waits give-own-full", "no reader|no writer|deadlock", "pipe GiveOwnFull"),
+    ("splice from its own empty pipe", "zoo_kernel_waits splice-own-empty", "no writer|deadlock", "pipe SpliceOwnEmpty"),
+    ("POSIX queue of its own, with a name, full", "zoo_kernel_waits queue-full-named", NO_READER, "queue SendTo",
+     {"line": "(HANG: |perhaps )no reader", **NOBODY_YET}),
+    ("connects to itself over TCP", "zoo_kernel_waits self-tcp", "no writer|deadlock", "tcp AskOwn accept"),
+    ("connects to itself over a unix socket", "zoo_kernel_waits self-unix", "no writer|deadlock", "unix|self.socket AskOwn accept"),
 ]
 
 CONTROLS = [
@@ -97,4 +105,15 @@ CONTROLS = [
     ("recv with a time", "zoo_kernel_waits receive-timed"),
     ("its terminal", "zoo_kernel_waits tty", {"stdin": "tty"}),
     ("its input", "zoo_kernel_waits tty", {"stdin": "pipe"}),
+    ("FIFO renamed, opened later", "zoo_kernel_waits fifo-renamed", {"later": "echo >{folder}/later.fifo", **SLOW}),
+    ("System V semaphore of a server", "zoo_kernel_waits sysv-server"),
+    ("System V semaphore that its child gives", "zoo_kernel_waits sysv-child-gives", SLOW),
+    ("vmsplice, slow reader", "zoo_kernel_waits splice-slow-reader", SLOW),
+    ("splice of its input", "zoo_kernel_waits splice-input", {"stdin": "pipe"}),
+    ("POSIX queue with a name, slow reader", "zoo_kernel_waits queue-slow-reader", SLOW),
+    ("connects to itself, a thread accepts", "zoo_kernel_waits self-by-thread", SLOW),
+    ("connects to itself, a child accepts", "zoo_kernel_waits self-by-child", SLOW),
+    ("io_uring reads from a child that sleeps", "zoo_kernel_waits ring-reads-child"),
+    ("io_uring, submitted later", "zoo_kernel_waits ring-later"),
+    ("page that is filled late", "zoo_kernel_waits page-late"),
 ]

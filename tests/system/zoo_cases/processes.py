@@ -38,6 +38,10 @@ HANGS = [
      DEADLOCK, "a.lock b.lock", {"age": 1}),
     ("bash, coproc", "bash -c 'coproc sort; echo x >&${COPROC[1]}; echo ready; read x <&${COPROC[0]}'", DEADLOCK, "bash sort pipe"),
     ("in a PID namespace", "unshare -p -f --mount-proc {zoo}/zoo_processes shared-abba", DEADLOCK, "mutex LockFirst LockSecond", {"root": True}),
+    # Terminals, names.
+    ("terminal full, its reader waits for the end", "zoo_processes terminal-full", DEADLOCK, "talker pts ReapTalker"),
+    ("semaphores with names, crosswise", "zoo_processes named-semaphores", UNOWNED, "hangscope-zoo-free hangscope-zoo-full Produce Consume first second",
+     {"line": "(HANG: |perhaps )(deadlock|lost wakeup)", "status": None}),
 ]
 
 CONTROLS = [
@@ -75,4 +79,8 @@ CONTROLS = [
     ("sleep in a PID namespace", "unshare -p -f --mount-proc {zoo}/zoo_processes sleeper", {"root": True, **SLOW}),
     ("compresses for ever", "sh -c 'echo ready; yes | gzip | cat >/dev/null'", {"cpu": True, **SLOW}),
     ("inotifywait", "sh -c 'echo ready; exec inotifywait -qq -e create .'", {"needs": "inotifywait", **SLOW}),
+    ("terminal, slow reader", "zoo_processes terminal-slow-reader", SLOW),
+    ("terminal of a silent talker", "zoo_processes terminal-silent", SLOW),
+    ("semaphores with names, by turns", "zoo_processes named-semaphores-turns", SLOW),
+    ("semaphore with a name, of workers", "zoo_processes named-semaphore-workers", SLOW),
 ]

@@ -34,6 +34,7 @@ HANGS = [
     ("sigsuspend, all blocked", "zoo_signals_fork suspend-blocked", ".*", "SuspendForNothing signal|sigsuspend"),
     ("poll of nothing, all blocked", "zoo_signals_fork poll-blocked", ".*", "PollForNothing"),
     ("sigwait for a child that reads from it", "zoo_signals_fork sigwait-child", DEADLOCK, "job pipe AwaitChildsSignal"),
+    ("pause, all ignored or blocked", "zoo_signals_fork pause-ignored", ".*", "IgnoreAndPause signal|pause"),
 ]
 
 CONTROLS = [
@@ -58,4 +59,9 @@ CONTROLS = [
     ("handler that naps", "zoo_signals_fork handler-naps"),
     ("copy of a held lock, not taken", "zoo_signals_fork copy-serves", SLOW),
     ("handlers, many", "zoo_signals_fork handlers-many", SLOW),
+    ("pause, all blocked, beside sigwait", "zoo_signals_fork pause-beside-sigwait"),
+    ("pause, all blocked but one", "zoo_signals_fork pause-blocked-but-one"),
+    ("pause, all blocked, beside a worker", "zoo_signals_fork pause-beside-worker", SLOW),
+    ("flag of another handler, in a handler", "zoo_signals_fork handler-flag-of-handler", {"cpu": True}),
+    ("flag of a thread, in a handler", "zoo_signals_fork handler-flag-of-thread", {"cpu": True}),
 ]
