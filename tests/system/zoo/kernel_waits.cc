@@ -1339,6 +1339,25 @@ void FifoRenamed(long) {
   NapForLong();
 }
 
+// Those who send commands or read events will come; in the end it removes both.
+void ServeFifos() {
+  if (Fork() == 0) {
+    Rename("second");
+    OpenForReading("events.fifo");
+  } else {
+    OpenForReading("commands.fifo");
+  }
+  NapForLong();
+  unlink("events.fifo");
+  unlink("commands.fifo");
+}
+
+void FifosOfServer(long) {
+  Must(mkfifo("commands.fifo", 0600) == 0 && mkfifo("events.fifo", 0600) == 0, "mkfifo");
+  Ready();
+  ServeFifos();
+}
+
 // One that serves whoever knows its key has often taken last what it waits for.
 void SysvServer(long) {
   semaphore_set = semget(0x5a000000 + getpid(), 1, IPC_CREAT | IPC_EXCL | 0600);
@@ -1590,6 +1609,7 @@ const Program kPrograms[] = {
     {"select-timed", SelectTimed},
     {"receive-timed", ReceiveTimed},
     {"fifo-renamed", FifoRenamed},
+    {"fifos-server", FifosOfServer},
     {"sysv-server", SysvServer},
     {"sysv-child-gives", SysvChildGives},
     {"splice-slow-reader", SpliceSlowReader},
