@@ -33,12 +33,19 @@ constexpr uint64_t kOfWork = kOfUsers | SignalBit(SIGIO) | ~(SignalBit(34) - 1);
 
 // Those for which somebody wrote a handler to be called again and again: who handles only such that
 // end it would not wait for one. The runtimes of Ruby and Go handle all signals, that of node
-// SIGUSR1, whether their programs do or not.
+// SIGUSR1, whether their programs do or not. Who handles each signal of a timer, and those that end
+// a program, too, removes its temporary files before it ends, as sort does: nobody has work for all
+// of these. Of make SIGUSR1 turns its messages on and off.
 uint64_t SignalsOfWork(const ProcessFacts& process) {
   constexpr uint64_t kOfAll = kOfUsers | SignalBit(SIGHUP) | SignalBit(SIGALRM);
+  constexpr uint64_t kOfEnds = SignalBit(SIGHUP) | SignalBit(SIGTERM) | SignalBit(SIGXCPU) |
+                               SignalBit(SIGPROF) | SignalBit(SIGALRM) | SignalBit(SIGVTALRM);
   const uint64_t caught = process.caught_signals & (kOfTimers | kOfWork);
   if ((process.caught_signals & kOfAll) == kOfAll) return 0;
-  return process.name.starts_with("node") ? caught & ~SignalBit(SIGUSR1) : caught;
+  if ((process.caught_signals & kOfEnds) == kOfEnds) return caught & kOfUsers;
+  const bool handles_first_user =
+      process.name.starts_with("node") || process.name == "make" || process.name == "gmake";
+  return handles_first_user ? caught & ~SignalBit(SIGUSR1) : caught;
 }
 
 // A handler may do what nothing else in the process can; or the read returns with EINTR.

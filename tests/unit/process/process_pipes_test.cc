@@ -86,6 +86,24 @@ TEST(ProcessPipes, HandlersOfAProcessWhoseEndOthersWaitForRaiseNoDoubt) {
   EXPECT_EQ(judge(SignalBit(SIGINT), 0), Confidence::kLikely);  // it may give its lock back
 }
 
+// sort removes its temporary files in handlers of whatever would end it; make prints more, or less.
+TEST(ProcessPipes, HandlersThatCleanUpBringNoWork) {
+  constexpr uint64_t kEnds = SignalBit(SIGHUP) | SignalBit(SIGTERM) | SignalBit(SIGXCPU) |
+                             SignalBit(SIGPROF) | SignalBit(SIGALRM) | SignalBit(SIGVTALRM);
+  const auto judge = [](const char* name, uint64_t signals) {
+    World world;
+    world.Process(10, name).caught_signals = signals;
+    world.Reads(10, 10, {20});
+    world.Reads(20, 20, {10});
+    return Only(world.Judge()).confidence;
+  };
+  EXPECT_EQ(judge("sort", kEnds | SignalBit(SIGIO)), Confidence::kLikely);
+  EXPECT_EQ(judge("sort", kEnds & ~SignalBit(SIGXCPU)), Confidence::kPossible);
+  EXPECT_EQ(judge("worker", kEnds | SignalBit(SIGUSR1)), Confidence::kPossible);
+  EXPECT_EQ(judge("make", SignalBit(SIGUSR1) | kTerm), Confidence::kLikely);
+  EXPECT_EQ(judge("maker", SignalBit(SIGUSR1) | kTerm), Confidence::kPossible);
+}
+
 TEST(ProcessPipes, TwoProcessesThatReadFromEachOtherAreADeadlock) {
   World world;
   world.Reads(10, 10, {20});
