@@ -92,6 +92,7 @@ class ProcessJudge {
   void AddSpinners();
   void AddFinding(const FindingDraft& draft);
   void AddEvidence(const FindingDraft& draft, ProcessFinding* finding) const;
+  void AddWhatLedThere(const FindingDraft& draft, ProcessFinding* finding) const;
   bool IsAsked(const ProcessFinding& finding) const;
   void Finish(ProcessFinding finding);
   std::vector<int> WhomFor(uint32_t waiter) const;
@@ -136,6 +137,7 @@ void ProcessJudge::AddEvidence(const FindingDraft& draft, ProcessFinding* findin
         "{} is no thread of {}, whose copy of the lock is its own",
         IdOnHost(thread.wait.owner.value_or(0)), ProcessLabel(judged_.look, thread.pid)));
   }
+  AddWhatLedThere(draft, finding);
   for (const uint32_t i : draft.members) {
     if (!spins || !node(i).facts->spin) continue;
     const ThreadFacts::Spin& spin = *node(i).facts->spin;
@@ -144,6 +146,25 @@ void ProcessJudge::AddEvidence(const FindingDraft& draft, ProcessFinding* findin
         ThreadLabel(*node(i).facts), FormatCount(spin.steps), spin.begin, spin.end,
         spin.of_anonymous_code ? ", which is code of no file" : "", FormatCount(spin.period),
         spin.flickers.empty() ? "nothing stored" : "what it stores included", CallsOfSpin(spin)));
+  }
+}
+
+// Of a hang in other processes: what the asked one waits for there.
+void ProcessJudge::AddWhatLedThere(const FindingDraft& draft, ProcessFinding* finding) const {
+  constexpr size_t kMost = 2;
+  const std::set<int> pids = judged_.PidsOf(draft.members);
+  const int asked = judged_.look.processes[0].pid;
+  if (pids.count(asked) != 0) return;
+  size_t told = 0;
+  for (const uint32_t i : draft.victims) {
+    if (node(i).facts == nullptr || node(i).pid != asked) continue;
+    const ThreadFacts& thread = *node(i).facts;
+    const std::set<int> whom = WaitsForProcesses(thread, judged_.look);
+    const bool waits_there =
+        std::any_of(whom.begin(), whom.end(), [&](int pid) { return pids.count(pid) != 0; });
+    if (!waits_there || told++ == kMost) continue;
+    finding->evidence.push_back(
+        fmt::format("{} waits for {}", ThreadLabel(thread), WaitedFor(thread, judged_.look)));
   }
 }
 

@@ -294,5 +294,22 @@ TEST(ProcessPipes, OneLivePeerOfManyIsEnough) {
   EXPECT_THAT(polls(true).findings[0].victims, ElementsAre(10));
 }
 
+// Whose lock of a file has a process that reads what nobody writes.
+TEST(ProcessPipes, WhatTheAskedProcessWaitsForElsewhereIsTold) {
+  World world;
+  ThreadFacts& thread = world.Thread(10, 10, WaitKind::kFileLock, "first");
+  WaitFile lock;
+  lock.fd = 3, lock.kind = FileKind::kFile, lock.name = "/run/a.lock", lock.others = {{20, 4}};
+  thread.wait.files = {lock};
+  world.Process(20, "second");
+  world.Reads(20, 20, {20});
+  const ProcessFinding finding = Only(world.Judge());
+  EXPECT_EQ(finding.kind, Kind::kNoWriter);
+  EXPECT_THAT(finding.threads, ElementsAre(20));
+  EXPECT_THAT(finding.evidence,
+              testing::Contains("10 first waits for the lock of /run/a.lock (fd 3), held by 20 "
+                                "second"));
+}
+
 }  // namespace
 }  // namespace hangscope
