@@ -262,6 +262,8 @@ struct ThreadWait {
   // SIGCHLD, which is handled, or makes one of its files ready.
   std::vector<int> children;
   uint64_t signals = 0;  // of kSignal: those that end it, as far as the call and the handlers tell
+  // of kSignal: each that could end it, or the process, is blocked or ignored, but SIGKILL
+  bool no_signal_comes = false;
   std::vector<WaitFile> files;
   bool has_timeout = false;       // it ends by itself
   std::optional<TimeNs> timeout;  // how long it waits at most, where known
@@ -341,12 +343,13 @@ struct ProcessFacts {
   ThreadState state = ThreadState::kUnknown;  // of its main thread
   std::vector<ThreadFacts> threads;
   std::vector<int> shares_memory_with;  // processes that are no threads of its (clone, vfork)
-  uint64_t caught_signals = 0;          // bit N-1: it has a handler for signal N
-  bool is_32_bit = false;               // its system calls have other numbers
-  bool is_hidden = false;               // what its threads wait for may not be seen
-  int stop_signal = 0;                  // of one that is stopped: by which; 0: not known
-  bool stopped_in_background = false;   // and it is in the background of its terminal
-  int tracer = 0;                       // the process that traces it; 0: none
+  // bit N-1: it has a handler for signal N, and not all of its threads block that
+  uint64_t caught_signals = 0;
+  bool is_32_bit = false;              // its system calls have other numbers
+  bool is_hidden = false;              // what its threads wait for may not be seen
+  int stop_signal = 0;                 // of one that is stopped: by which; 0: not known
+  bool stopped_in_background = false;  // and it is in the background of its terminal
+  int tracer = 0;                      // the process that traces it; 0: none
   std::string tracer_name;
   std::string frozen_by;  // the file of its control group that has it frozen; empty: not known
   // what could not be looked at, and how to grant it; a sentence each

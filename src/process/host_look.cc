@@ -89,6 +89,7 @@ ThreadWait ReadWait(const SavedJson& json) {
   wait.thread = Id(json, "thread");
   wait.children = Ids(json, "children");
   wait.signals = CountField(json, "signals").value_or(0);
+  wait.no_signal_comes = TrueField(json, "no_signal_comes");
   for (const SavedJson& each : ListField(json, "files")) {
     if (wait.files.size() < kMostIds) wait.files.push_back(ReadFile(each));
   }

@@ -325,6 +325,11 @@ void JudgeConfidence(const FindingDraft& draft, const JudgedProcesses& judged,
                                    WhoMayAct(judged.node(draft.members[0]).pid, judged)));
         break;
       }
+      if (NoSignalComes(draft, judged)) {
+        finding->Lower(Confidence::kLikely, "it may be meant to last until SIGKILL ends it");
+        DoubtSignals(draft, judged, Confidence::kLikely, finding);
+        break;
+      }
       const auto may_end = [&](uint32_t i) {
         const ThreadFacts* const thread = judged.node(i).facts;
         return judged.node(i).weak && !IsFileWait(thread->wait.kind) && HandlerMayEnd(*thread) &&

@@ -597,6 +597,11 @@ bool IsInLockFunction(const ThreadFacts& thread) {
                      [](const StackFrame& frame) { return TakesLock(frame.function); });
 }
 
+bool NoSignalComes(const FindingDraft& draft, const JudgedProcesses& judged) {
+  return std::all_of(draft.members.begin(), draft.members.end(),
+                     [&](uint32_t i) { return judged.node(i).facts->wait.no_signal_comes; });
+}
+
 std::vector<FindingDraft> DraftFindings(const JudgedProcesses& judged) {
   return DraftFinder(judged).Find();
 }

@@ -32,6 +32,9 @@ struct FindingDraft {
 // Whether the thread is in a function that takes a lock and does nothing else, by its name.
 bool IsInLockFunction(const ThreadFacts& thread);
 
+// All of these wait for signals, and let none in.
+bool NoSignalComes(const FindingDraft& draft, const JudgedProcesses& judged);
+
 // What is wrong among the processes of `judged`.
 std::vector<FindingDraft> DraftFindings(const JudgedProcesses& judged);
 

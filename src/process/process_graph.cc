@@ -45,7 +45,8 @@ bool HearsOfChildrenOnly(uint64_t signals, const ThreadWait& wait) {
 
 bool WaitsForOutside(const ThreadWait& wait) {
   return wait.kind == WaitKind::kAccept ||
-         (wait.kind == WaitKind::kSignal && !HearsOfChildrenOnly(wait.signals, wait));
+         (wait.kind == WaitKind::kSignal && !wait.no_signal_comes &&
+          !HearsOfChildrenOnly(wait.signals, wait));
 }
 
 ThreadStand StandOfSleeper(const ThreadFacts& thread) {
@@ -442,7 +443,9 @@ void ProcessGraph::AddEdges(uint32_t node) {
   switch (wait.kind) {
     case WaitKind::kJoin:
       return wait.thread ? WaitForThread(node, *wait.thread) : Unknown(node);
-    case WaitKind::kSignal:  // of its children
+    case WaitKind::kSignal:  // of its children, or none
+      if (wait.no_signal_comes) return WaitForOwnProcess(node);
+      [[fallthrough]];
     case WaitKind::kChild:
       for (const int child : wait.children)
         waits_[node].suppliers.push_back({ProcessNodeOf(child), false});

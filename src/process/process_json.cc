@@ -83,6 +83,7 @@ Json WaitObject(const ThreadFacts& thread, const SystemSample& look) {
   if (wait.thread) json["thread"] = IdOnHost(*wait.thread);
   if (!wait.children.empty()) json["children"] = OnTheirHost(wait.children);
   if (wait.signals != 0) json["signals"] = wait.signals;
+  if (wait.no_signal_comes) json["no_signal_comes"] = true;
   for (const WaitFile& file : wait.files) json["files"].push_back(FileObject(file));
   json["has_timeout"] = wait.has_timeout;
   return json;

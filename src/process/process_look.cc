@@ -53,6 +53,16 @@ std::vector<MemoryMapping> CodeMappings(const std::vector<MemoryMapping>& all) {
   return code;
 }
 
+// Whatever is sent, but SIGKILL, neither ends a wait for a signal nor the process.
+bool LetsNoSignalIn(const TaskStatus& status) {
+  constexpr uint64_t kDoNothing =
+      SignalBit(SIGCHLD) | SignalBit(SIGURG) | SignalBit(SIGWINCH) | SignalBit(SIGCONT);
+  constexpr uint64_t kStop =
+      SignalBit(SIGSTOP) | SignalBit(SIGTSTP) | SignalBit(SIGTTIN) | SignalBit(SIGTTOU);
+  const uint64_t without = ((kDoNothing | kStop) & ~status.caught_signals) | status.ignored_signals;
+  return (~status.blocked_signals & ~without & ~kLibrarySignals & ~SignalBit(SIGKILL)) == 0;
+}
+
 std::string BaseNameOf(const std::string& path) { return path.substr(path.rfind('/') + 1); }
 
 bool IsThisProgram(const ProcFolder& proc, int pid) {
@@ -157,6 +167,8 @@ bool ProcessLook::Read() {
     // One that ends between the listing and this is no loss.
     if (auto raw = ReadThread(context_.proc, pid_, tid)) StoreThread(std::move(*raw));
   }
+  // A handler that nobody lets run ends nothing, as that of the signal whose handler hangs.
+  facts_.caught_signals &= ~blocked_by_all_;
   if (tids.size() > kMostThreads)
     Warn(fmt::format("only {} of {} threads are looked at", kMostThreads, tids.size()));
   if (context_.kept != nullptr) facts_.warnings = context_.kept->warnings;
@@ -179,7 +191,9 @@ void ProcessLook::StoreThread(RawThread raw) {
   thread.voluntary_switches = raw.status.voluntary_switches;
   thread.involuntary_switches = raw.status.involuntary_switches;
   if (raw.last_ran) thread.since = context_.scheduler.Monotonic(raw.stat.cpu, *raw.last_ran);
+  const bool lives = raw.stat.state != ThreadState::kZombie && raw.stat.state != ThreadState::kDead;
   if (raw.tid == pid_) facts_.caught_signals = raw.status.caught_signals & ~kLibrarySignals;
+  if (lives) blocked_by_all_ &= raw.status.blocked_signals;
   const int inner = raw.status.inner_id > 0 ? raw.status.inner_id : raw.tid;
   outer_ids_[inner] = raw.tid;
   has_own_ids_ = has_own_ids_ || inner != raw.tid;
@@ -434,6 +448,7 @@ void ProcessLook::ExplainWait(const Work& work, ThreadFacts* thread) {
           work.meaning.signals &
           (work.meaning.needs_handlers ? facts_.caught_signals & ~work.raw.status.blocked_signals
                                        : ~kLibrarySignals);
+      thread->wait.no_signal_comes = thread->wait.signals == 0 && LetsNoSignalIn(work.raw.status);
       break;
     case WaitKind::kOther:
       ExplainOpen(thread->tid, work.call, &thread->wait);

@@ -186,7 +186,8 @@ class ProcessLook {
   std::vector<Work> work_;  // by the index of facts_.threads
   // thread ids as the process counts them, to this machine's
   std::map<int, int> outer_ids_;
-  bool has_own_ids_ = false;  // they differ: it is in a pid namespace of its own
+  uint64_t blocked_by_all_ = ~uint64_t{0};  // signals that each of its threads blocks
+  bool has_own_ids_ = false;                // they differ: it is in a pid namespace of its own
   std::vector<MemoryMapping> mappings_;
   StackWalker* walker_ = nullptr;
   std::string walker_trouble_;

@@ -191,6 +191,10 @@ std::string SummaryOf(const FindingDraft& draft, const JudgedProcesses& judged) 
       return fmt::format("copied lock, {} wait{} for {}", count, one ? "s" : "",
                          WaitedFor(first, judged.look));
     case FindingKind::kLostWakeup:
+      if (NoSignalComes(draft, judged))
+        return fmt::format(
+            "lost wakeup, {} wait{} for a signal, and block{} or ignore{} all of them", count,
+            one ? "s" : "", one ? "s" : "", one ? "s" : "");
       if (draft.beside_tickers)
         return fmt::format(
             "lost wakeup, {} wait{} for {}, and the others have slept and woken meanwhile", count,

@@ -102,8 +102,26 @@ const LibraryObject* LibraryObjectOf(const ThreadFacts& thread) {
   return nullptr;
 }
 
+// It waits for a lock of malloc's in one of its functions.
+bool IsInMalloc(const ThreadFacts& thread) {
+  constexpr std::string_view kOfMalloc[] = {
+      "malloc",       "calloc",         "realloc",       "free",        "cfree",
+      "memalign",     "posix_memalign", "aligned_alloc", "_int_malloc", "_int_free",
+      "_int_realloc", "_int_memalign",  "arena_get2"};
+  const std::vector<StackFrame>& stack = thread.stack;
+  return stack.size() > 1 && stack[0].function.find("lll_lock_wait") != std::string::npos &&
+         stack[1].module.starts_with("libc.so") &&
+         std::find(std::begin(kOfMalloc), std::end(kOfMalloc), stack[1].function) !=
+             std::end(kOfMalloc);
+}
+
 // "futex word_a", "std::future at 0x55d1c0a0".
 std::string WordText(const char* kind, const ThreadFacts& thread) {
+  if (IsInMalloc(thread)) {
+    const std::string& variable = thread.wait.variable;
+    const bool is_arena = variable.empty() || variable.starts_with("main_arena");
+    return Variable(is_arena ? "malloc's arena lock" : "malloc's lock", thread.wait);
+  }
   const LibraryObject* const object = LibraryObjectOf(thread);
   if (object == nullptr) return Variable(kind, thread.wait);
   if (!object->has_address) return std::string(object->text);
@@ -581,7 +599,8 @@ std::string WaitedFor(const ThreadFacts& thread, const SystemSample& look) {
     case WaitKind::kTime:
       return "time to pass";
     case WaitKind::kSignal:
-      return "a signal to the process";
+      return wait.no_signal_comes ? "a signal, of which it blocks or ignores all"
+                                  : "a signal to the process";
     case WaitKind::kFileLock:
       return wait.files.empty() ? "a file lock" + HeldBy(thread)
                                 : LockText(wait.files[0], thread.pid, look) + HeldBy(thread);

@@ -559,6 +559,14 @@ CallMeaning Other(WaitKind kind = WaitKind::kOther) {
   return meaning;
 }
 
+// Of one of these signals.
+CallMeaning WaitForHandlers(uint64_t signals) {
+  CallMeaning meaning = Other(WaitKind::kSignal);
+  meaning.signals = signals;
+  meaning.needs_handlers = true;
+  return meaning;
+}
+
 CallMeaning WaitForVforked() {
   CallMeaning meaning;
   meaning.kind = WaitKind::kChild;
@@ -606,7 +614,7 @@ CallMeaning ExplainPolls(const TaskSystemCall& call, const ReadMemory& read) {
   // To wait for nothing is to sleep.
   const bool nothing = meaning.files.empty() && meaning.epoll < 0;
   if (nothing && meaning.has_timeout) meaning.kind = WaitKind::kTime;
-  if (nothing && !meaning.has_timeout) meaning.kind = WaitKind::kSignal;
+  if (nothing && !meaning.has_timeout) return WaitForHandlers(~uint64_t{0});
   return meaning;
 }
 
@@ -770,19 +778,12 @@ CallMeaning ExplainSystemCall(const TaskSystemCall& call, const ReadMemory& read
     case SYS_clock_nanosleep:
       return ExplainSleep(call, read);
 #if defined(__x86_64__)
-    case SYS_pause: {
-      CallMeaning meaning = Other(WaitKind::kSignal);
-      meaning.signals = ~uint64_t{0};
-      meaning.needs_handlers = true;
-      return meaning;
-    }
+    case SYS_pause:
+      return WaitForHandlers(~uint64_t{0});
 #endif
     case SYS_rt_sigsuspend: {
-      CallMeaning meaning = Other(WaitKind::kSignal);
       uint64_t blocked = 0;
-      if (read(a[0], &blocked, sizeof blocked)) meaning.signals = ~blocked;
-      meaning.needs_handlers = true;
-      return meaning;
+      return WaitForHandlers(read(a[0], &blocked, sizeof blocked) ? ~blocked : 0);
     }
     case SYS_rt_sigtimedwait: {
       CallMeaning meaning = Other(WaitKind::kSignal);

@@ -283,6 +283,26 @@ TEST(ProcessWakeups, WhoWaitsForTheSignalOfItsChildrenWaitsForThem) {
   EXPECT_THAT(polls(kChild | kTerm), ElementsAre());
 }
 
+TEST(ProcessWakeups, WhoLetsNoSignalInWaitsForNone) {
+  World world;
+  ThreadFacts& thread = world.Thread(10, 10, WaitKind::kSignal, "idle");
+  EXPECT_TRUE(IsSilent(world.Judge()));
+  thread.wait.no_signal_comes = true;
+  const ProcessFinding finding = Only(world.Judge());
+  EXPECT_EQ(finding.kind, Kind::kLostWakeup);
+  EXPECT_EQ(finding.confidence, Confidence::kLikely);
+  EXPECT_EQ(finding.summary,
+            "lost wakeup, its only thread waits for a signal, and blocks or ignores all of them");
+  EXPECT_THAT(LinesOf(world),
+              ElementsAre(HasSubstr("for a signal, of which it blocks or ignores all")));
+  // Another thread takes the signals, or works until the process ends.
+  World beside = world;
+  beside.Thread(10, 11, WaitKind::kSignal);
+  EXPECT_TRUE(IsSilent(beside.Judge()));
+  world.Thread(10, 12, WaitKind::kTime).wait.has_timeout = true;
+  EXPECT_TRUE(IsSilent(world.Judge()));
+}
+
 TEST(ProcessWakeups, WhatTheProgramWaitsForComesBeforeEventLoopsThatIdle) {
   World world;
   world.Process(10, "node").caught_signals = kTerm;

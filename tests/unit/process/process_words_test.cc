@@ -66,6 +66,25 @@ TEST(ProcessWords, ASemaphoreOfSystemVIsNoNameOfASystemCall) {
   EXPECT_EQ(WaitedFor(thread, world.look()), "msgrcv");
 }
 
+TEST(ProcessWords, ALockOfMallocIsCalledOne) {
+  World world;
+  ThreadFacts& thread = world.Thread(10, 10, WaitKind::kFutex);
+  thread.stack.resize(3);
+  thread.stack[0].function = "__lll_lock_wait_private", thread.stack[0].module = "libc.so.6";
+  thread.stack[1].function = "malloc", thread.stack[1].module = "libc.so.6";
+  const auto text = [&](const char* variable) {
+    thread.wait.variable = variable;
+    return WaitedFor(thread, world.look());
+  };
+  EXPECT_EQ(text("main_arena"), "malloc's arena lock main_arena");
+  EXPECT_EQ(text(""), "malloc's arena lock at 0x1000");
+  EXPECT_EQ(text("free_list_lock"), "malloc's lock free_list_lock");
+  thread.stack[1].module = "libown.so";
+  EXPECT_EQ(text("main_arena"), "futex main_arena");
+  thread.stack[1].module = "libc.so.6", thread.stack[1].function = "localtime_r";
+  EXPECT_EQ(text("tzset_lock"), "futex tzset_lock");
+}
+
 TEST(ProcessWords, RubyWaitsForItsChildOverAFile) {
   World world;
   ThreadFacts& thread = world.Reads(10, 10, {10});
