@@ -253,7 +253,7 @@ class Performance:
 
     def start(self):
         options = self.case.options
-        words = shlex.split(self.case.command.replace("{zoo}", str(ZOO)).replace("{folder}", str(self.folder)))
+        words = shlex.split(self.case.command.replace("{zoo}", str(ZOO)).replace("{programs}", str(SOURCES)).replace("{folder}", str(self.folder)))
         if "build" in options:
             words = [str(build(*options["build"])), *words]
         elif words[0].startswith("zoo_"):

@@ -8,7 +8,7 @@ What is expected is what somebody who knows the program would say of it. It is n
 zoo/so_far.txt, and a case there is to become right, not to be changed.
 
 A command is split as a shell would, but no shell runs it. A first word zoo_CLASS is a program of zoo/; {zoo} is their
-folder. Options, of which a module may have its own DEFAULTS: cpu: keeps a processor busy, one of these at a time;
+folder, {programs} that of their sources. Options, of which a module may have its own DEFAULTS: cpu: keeps a processor busy, one of these at a time;
 restless: never comes to rest, so nobody waits for that, and it begins and ends threads, files or children; age: for how
 many seconds it stands before hangscope is asked; ask: the name of the process that is asked about, of those it started;
 lines: how often it says "ready"; stdin (pipe: one that nobody writes; tty: a terminal; else /dev/null); status: that of
@@ -20,7 +20,7 @@ import dataclasses
 import importlib
 import typing
 
-CLASSES = ["locks", "spins", "partial", "kernel_waits", "signals_fork", "processes", "builds"]
+CLASSES = ["locks", "spins", "partial", "kernel_waits", "signals_fork", "processes", "builds", "python"]
 DEADLOCK = "deadlock"
 # Where no owner is recorded, both words are right.
 UNOWNED = "deadlock|lost wakeup"
