@@ -1,14 +1,17 @@
 // The memory of a process that runs Python, damaged in any way: bounded reads and lists, and a
 // sentence where frames are missing.
 #include <string>
+#include <vector>
 
 #include "fakes/fake_python.h"
 #include "fuzz.h"
+#include "runtime/python/python_tasks.h"
 
 namespace hangscope::fuzz {
 namespace {
 
 constexpr size_t kMostPythonFrames = 64;
+constexpr size_t kMostReadsOfObjects = 200000;
 
 }  // namespace
 
@@ -28,6 +31,14 @@ void FuzzPython(std::string_view input) {
   FUZZ_REQUIRE(MergeStacks({}, frames.frames, named, "python3.11").size() == named.size());
   reader->RLockOwner(0x5000, input.substr(0, 4096));
   FUZZ_REQUIRE(python.reads < most_reads);
+  PythonWaits waits(*reader);
+  const PythonWait wait = waits.Explain(0x5000, input.substr(0, 4096), frames.frames);
+  FUZZ_REQUIRE(wait.object != 0 || wait.name.empty());
+  const std::vector<TaskFacts> tasks = PythonTasks(*reader, waits).TasksOf(frames.frames);
+  for (const TaskFacts& task : tasks) {
+    for (const size_t other : task.tasks) FUZZ_REQUIRE(other < tasks.size());
+  }
+  FUZZ_REQUIRE(python.reads < most_reads + kMostReadsOfObjects);
 }
 
 }  // namespace hangscope::fuzz

@@ -242,6 +242,9 @@ struct ThreadWait {
   WaitKind kind = WaitKind::kNone;
   uint64_t address = 0;  // of futexes: the word; in the process's memory
   std::string variable;  // its name, where symbols tell: "lock_a", "queue+16"
+  // what it is to a program whose language has other objects than its system: "lock", "Queue",
+  // "Future"; empty: what `kind` says
+  std::string object_type;
   // of futexes: other processes may have it mapped, and `file`/`file_offset` tell where
   bool shared = false;
   // "/dev/shm/x+0x40": the same word for whoever maps it; empty: private
@@ -269,6 +272,17 @@ struct ThreadWait {
   std::optional<TimeNs> timeout;  // how long it waits at most, where known
 };
 
+// What an event loop runs in turns: it has no thread of its own while it waits.
+struct TaskFacts {
+  std::string name;               // "Task-2"
+  std::vector<StackFrame> stack;  // innermost first
+  std::string waits_for;          // "Lock index_lock"; empty: for nothing, or nobody knows for what
+  std::string holder;             // the task that has it: "Task-3"; empty: none, or not known
+  // Those of its thread, by index, each of which it waits for; empty: none, or not known.
+  std::vector<size_t> tasks;
+  bool has_timeout = false;  // a time limit around it ends the wait
+};
+
 struct ThreadFacts {
   int pid = 0;
   int tid = 0;
@@ -292,7 +306,8 @@ struct ThreadFacts {
   ThreadWait wait;
   // It has woken from a wait for a set time, and is in one at the same place again.
   bool naps_again = false;
-  uint64_t stack_pointer = 0;  // of one that sleeps; 0: not known
+  uint64_t stack_pointer = 0;    // of one that sleeps; 0: not known
+  std::vector<TaskFacts> tasks;  // of the event loop that it runs, those that have not ended
   // Of a thread that runs: what its steps showed; see SpinFacts.
   struct Spin {
     uint64_t steps = 0;  // that were looked at

@@ -67,6 +67,24 @@ void DoubtSignals(const FindingDraft& draft, const JudgedProcesses& judged, Conf
   }
 }
 
+// One that raises an exception takes Python's main thread out of its wait.
+void DoubtRaises(const FindingDraft& draft, const JudgedProcesses& judged,
+                 ProcessFinding* finding) {
+  for (const uint32_t i : draft.members) {
+    const ThreadFacts& thread = *judged.node(i).facts;
+    const ProcessFacts* const process = FindProcess(judged.look, thread.pid);
+    const bool is_lock = thread.wait.kind == WaitKind::kMutex ||
+                         (thread.wait.kind == WaitKind::kJoin && !thread.wait.object_type.empty());
+    if (!is_lock || !HandlerMayEnd(thread) || process == nullptr ||
+        SignalsFromOutside(*process) == 0)
+      continue;
+    return finding->Lower(Confidence::kLikely,
+                          fmt::format("{} handles signals: a handler that raises an exception "
+                                      "could end this wait",
+                                      ProcessLabel(judged.look, thread.pid)));
+  }
+}
+
 // Whoever holds the other end of a pipe, or a lock of a file, may use it from any of its threads.
 void DoubtFiles(const FindingDraft& draft, const JudgedProcesses& judged, ProcessFinding* finding) {
   bool locks = false;
@@ -263,6 +281,11 @@ void JudgeConfidence(const FindingDraft& draft, const JudgedProcesses& judged,
   };
   switch (draft.kind) {
     case FindingKind::kDeadlock:
+      if (!draft.tasks.empty()) {
+        finding->Lower(Confidence::kLikely,
+                       "who holds a lock is read from the code, and the program may cancel a task");
+        break;
+      }
       if (draft.unowned) {
         finding->Lower(Confidence::kPossible,
                        fmt::format("it may be held by {}",
@@ -288,12 +311,7 @@ void JudgeConfidence(const FindingDraft& draft, const JudgedProcesses& judged,
             "who holds the lock is not recorded: it is one of these threads, as there are no "
             "others that run");
       }
-      // One that raises an exception takes Python's main thread out of its wait for a lock.
-      if (std::any_of(draft.members.begin(), draft.members.end(), [&](uint32_t i) {
-            const ThreadFacts* const thread = judged.node(i).facts;
-            return thread->wait.kind == WaitKind::kMutex && HandlerMayEnd(*thread);
-          }))
-        DoubtSignals(draft, judged, Confidence::kLikely, finding);
+      DoubtRaises(draft, judged, finding);
       DoubtFiles(draft, judged, finding);
       break;
     case FindingKind::kHeld:

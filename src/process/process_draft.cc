@@ -76,6 +76,30 @@ std::string PoolName(const std::string& variable) {
   return variable.find(' ') != std::string::npos ? "" : variable.substr(0, variable.find('+'));
 }
 
+// Tasks each of which waits for the next, the last for the first; those with a time limit end their
+// waits themselves. Empty: there are no such.
+std::vector<size_t> CircleOf(const std::vector<TaskFacts>& tasks) {
+  std::vector<bool> seen(tasks.size());
+  for (size_t start = 0; start < tasks.size(); ++start) {
+    std::vector<size_t> path;
+    std::vector<std::pair<size_t, size_t>> open = {{start, 0}};  // with the depth of the path
+    while (!open.empty()) {
+      const auto [at, depth] = open.back();
+      open.pop_back();
+      path.resize(depth);
+      const auto begin = std::find(path.begin(), path.end(), at);
+      if (begin != path.end()) return {begin, path.end()};
+      if (seen[at] || tasks[at].has_timeout) continue;
+      seen[at] = true;
+      path.push_back(at);
+      for (const size_t next : tasks[at].tasks) {
+        if (next < tasks.size()) open.emplace_back(next, path.size());
+      }
+    }
+  }
+  return {};
+}
+
 class DraftFinder {
  public:
   explicit DraftFinder(const JudgedProcesses& judged) : judged_(judged) {}
@@ -102,6 +126,7 @@ class DraftFinder {
   void AddHoldersOfPipes(int pid);
   bool IsTicker(uint32_t index, TimeNs woken_after) const;
   void AddBesideTickers(int pid);
+  void AddTaskCircles();
   void AddStoppedChildren();
   void AddOpeners();
   bool IsHalted(int pid) const;
@@ -529,6 +554,20 @@ void DraftFinder::AddBesideTickers(int pid) {
     AddDraft(std::move(draft));
 }
 
+// Of loops that slept all the time: what runs in them may be half done.
+void DraftFinder::AddTaskCircles() {
+  for (uint32_t i = 0; i < judged_.graph.nodes().size(); ++i) {
+    if (node(i).kind != NodeKind::kThread || node(i).facts->state != ThreadState::kSleeping ||
+        node(i).stand == ThreadStand::kMoves)
+      continue;
+    FindingDraft draft;
+    draft.kind = FindingKind::kDeadlock;
+    draft.members = {i};
+    draft.tasks = CircleOf(node(i).facts->tasks);
+    if (!draft.tasks.empty()) AddDraft(std::move(draft));
+  }
+}
+
 bool DraftFinder::IsHalted(int pid) const {
   bool any = false;
   for (const ProcessNode& node : judged_.graph.nodes()) {
@@ -576,6 +615,7 @@ void DraftFinder::AddOpeners() {
 
 std::vector<FindingDraft> DraftFinder::Find() {
   for (const WaitCause& cause : FindCauses(judged_.graph.Reduced(judged_.stuck))) JudgeCause(cause);
+  AddTaskCircles();
   AddWeak();
   JoinSpins();
   for (const int pid : judged_.asked) {

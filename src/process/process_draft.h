@@ -20,6 +20,8 @@ struct FindingDraft {
   bool unowned = false;  // kDeadlock: of locks whose holders nobody records, beside who moves
   // kDeadlock: those that could end the members' waits want locks that these hold; `partners`
   bool holds_what_they_want = false;
+  // kDeadlock: tasks of the one member's event loop, by index, in the order of their waits
+  std::vector<size_t> tasks;
   // kLostWakeup: a loop of the process idles, too, that runs what the program does on signals
   bool beside_loops = false;
   // kLostWakeup: there are others, which only sleep for a time, again and again

@@ -72,6 +72,7 @@ Json WaitObject(const ThreadFacts& thread, const SystemSample& look) {
   const ThreadWait& wait = thread.wait;
   Json json{{"kind", WaitKindName(wait.kind)}, {"text", WaitedFor(thread, look)}};
   if (wait.address != 0) json["address"] = Address(wait.address);
+  if (!wait.object_type.empty()) json["object"] = wait.object_type;
   if (!wait.variable.empty()) json["variable"] = wait.variable;
   if (wait.shared) json["shared"] = true;
   if (!wait.shared_name.empty()) json["shared_name"] = wait.shared_name;
@@ -124,6 +125,16 @@ Json ThreadObject(const ThreadFacts& thread, const ProcessScene& scene) {
   return json;
 }
 
+Json TaskObject(const TaskFacts& task, const ThreadFacts& thread) {
+  Json json{{"name", task.name}};
+  if (!task.waits_for.empty()) json["waits_for"] = task.waits_for;
+  for (const size_t other : task.tasks) json["tasks"].push_back(thread.tasks[other].name);
+  if (task.has_timeout) json["has_timeout"] = true;
+  json["stack"] = Json::array();
+  for (const StackFrame& frame : task.stack) json["stack"].push_back(FrameObject(frame));
+  return json;
+}
+
 std::string ThreadLine(const ThreadFacts& thread, const ProcessScene& scene, TimeNs wall) {
   Json json = Typed("thread", scene, wall);
   json.update(ThreadObject(thread, scene));
@@ -135,6 +146,7 @@ std::string ThreadLine(const ThreadFacts& thread, const ProcessScene& scene, Tim
   if (thread.spin) json["spin"] = SpinObject(*thread.spin);
   json["stack"] = Json::array();
   for (const StackFrame& frame : thread.stack) json["stack"].push_back(FrameObject(frame));
+  for (const TaskFacts& task : thread.tasks) json["tasks"].push_back(TaskObject(task, thread));
   if (!thread.stack_warning.empty()) json["stack_trouble"] = thread.stack_warning;
   return JsonLine(json);
 }

@@ -279,7 +279,9 @@ void ProcessLook::FindPython() {
         [&](std::string_view name) { return walker_->AddressOf(mapping.begin, name); },
         read_memory_);
     if (python.ok()) {
-      python_ = std::move(*python);
+      python_ = std::make_unique<PythonReader>(std::move(*python));
+      python_waits_ = std::make_unique<PythonWaits>(*python_);
+      python_tasks_ = std::make_unique<PythonTasks>(*python_, *python_waits_);
       return;
     }
     why_not = python.status().message();
@@ -407,6 +409,8 @@ PythonFrames ProcessLook::PythonFramesOf(const RawThread& raw, uint64_t stack_po
 void ProcessLook::AddPython(PythonFrames python, ThreadFacts* thread) {
   if (!python_) return;
   const std::vector<StackFrame> named = python_->Name(python.frames, &python.warning);
+  if (thread->state == ThreadState::kSleeping)
+    thread->tasks = python_tasks_->TasksOf(python.frames);
   thread->stack = MergeStacks(thread->stack, python.frames, named, python_module_);
   if (thread->stack.size() > context_.options.most_frames)
     thread->stack.resize(context_.options.most_frames);
@@ -580,18 +584,44 @@ void ProcessLook::ExplainFutexWait(const Work& work, ThreadFacts* thread) {
     LeadToProcessOf(*wait.owner);
   if (!meaning.owner && InterruptedItself(thread->stack)) wait.owner = thread->tid;
   if (meaning.joined) wait.thread = OuterThread(*meaning.joined, false);
-  if (wait.kind == WaitKind::kSemaphore && python_ && !wait.shared)
-    ExplainPythonLock(work.raw.call->stack_pointer, &wait);
+  if (python_ && wait.kind == WaitKind::kSemaphore) ExplainPythonLock(work, &wait);
+  if (python_ && wait.kind == WaitKind::kCondition && wait.address == python_->GlobalLock())
+    ExplainInterpreterLock(&wait);
   if (wait.shared) ExplainSharedWord({meaning.object, word.expected, false}, &wait);
 }
 
-// Python's RLock is a semaphore, and its object says who has it.
-void ProcessLook::ExplainPythonLock(uint64_t stack_pointer, ThreadWait* wait) {
-  const auto owner = python_->RLockOwner(wait->address, StackBytes(stack_pointer));
-  const auto thread = owner ? OuterThread(*owner, false) : std::nullopt;
-  if (!thread) return;
+// All locks of Python are semaphores, and its objects say what they are for. What signals an event
+// or fills a queue is a condition to those who judge.
+void ProcessLook::ExplainPythonLock(const Work& work, ThreadWait* wait) {
+  const uint64_t stack_pointer = work.raw.call->stack_pointer;
+  const PythonWait python = python_waits_->Explain(wait->address, StackBytes(stack_pointer),
+                                                   PythonFramesOf(work.raw, stack_pointer).frames);
+  if (python.object == 0) return;
+  const auto owner = python.owner ? OuterThread(*python.owner, false) : std::nullopt;
+  const auto ends = python.thread ? OuterThread(*python.thread, false) : std::nullopt;
+  wait->object_type = python.type;
+  if (!python.name.empty()) wait->variable = python.name;
+  if (ends) {
+    wait->kind = WaitKind::kJoin;
+    wait->thread = ends;
+  } else if (owner) {
+    wait->kind = WaitKind::kMutex;
+    wait->owner = owner;
+    wait->owner_by_code = python.owner_by_frames;
+  } else if (python.is_signal && !wait->shared) {
+    wait->kind = WaitKind::kCondition;
+  }
+}
+
+// Who wants the interpreter wakes every few milliseconds to ask for it.
+void ProcessLook::ExplainInterpreterLock(ThreadWait* wait) {
+  const auto holder = python_->GlobalLockOwner();
+  const auto owner = holder ? OuterThread(*holder, false) : std::nullopt;
+  if (!owner) return;
   wait->kind = WaitKind::kMutex;
-  wait->owner = thread;
+  wait->owner = owner;
+  wait->object_type = "GIL";
+  wait->variable = "of " + python_module_;
 }
 
 // A futex in a mapping that other processes have, too, is the same for whoever maps the same place

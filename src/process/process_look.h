@@ -26,6 +26,8 @@
 #include "process/step_helper.h"
 #include "process/system_call.h"
 #include "runtime/python/python_reader.h"
+#include "runtime/python/python_tasks.h"
+#include "runtime/python/python_waits.h"
 
 namespace hangscope {
 
@@ -144,7 +146,8 @@ class ProcessLook {
   bool WaitsForMount(const Work& work) const;
   void ExplainMount(const Work& work, ThreadFacts* thread);
   void ExplainFutexWait(const Work& work, ThreadFacts* thread);
-  void ExplainPythonLock(uint64_t stack_pointer, ThreadWait* wait);
+  void ExplainPythonLock(const Work& work, ThreadWait* wait);
+  void ExplainInterpreterLock(ThreadWait* wait);
   void ExplainSharedWord(const FutexWord& word, ThreadWait* wait);
   void ExplainChildWait(const CallMeaning& meaning, ThreadWait* wait);
   void AddChildrenThatEnd(ThreadWait* wait);
@@ -193,7 +196,9 @@ class ProcessLook {
   std::string walker_trouble_;
   std::map<uint64_t, LockCall> lock_calls_;     // by address of a function: as its name tells
   std::map<uint64_t, LockCall> calls_by_code_;  // likewise: as its code tells
-  std::optional<PythonReader> python_;
+  std::unique_ptr<PythonReader> python_;
+  std::unique_ptr<PythonWaits> python_waits_;
+  std::unique_ptr<PythonTasks> python_tasks_;
   std::string python_module_;  // the file that the interpreter is in
   std::set<int> leads_to_;
 };

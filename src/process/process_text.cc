@@ -52,8 +52,9 @@ std::string Label(const ThreadFacts& thread, const SystemSample& look) {
 }
 
 // "Bank::Transfer" of "(anonymous namespace)::Bank::Transfer(int)".
-std::string ShortName(std::string function) {
+std::string ShortName(const std::string& name) {
   constexpr std::string_view kUnnamed = "(anonymous namespace)::";
+  std::string function = InnermostName(name);
   for (size_t at; (at = function.find(kUnnamed)) != std::string::npos;)
     function.erase(at, kUnnamed.size());
   if (const size_t arguments = function.find('('); arguments != 0)
@@ -303,6 +304,11 @@ std::string Stack(const ThreadFacts& thread, size_t most, const ProcessScene& sc
     text +=
         CutToColumns(fmt::format("  #{:<2} {}", i, FrameText(&thread.stack[i])), scene.columns) +
         "\n";
+  if (!thread.tasks.empty() && last == thread.stack.size()) {
+    text += fmt::format("tasks of {}\n", Label(thread, *scene.look));
+    for (const TaskFacts& task : thread.tasks)
+      text += CutToColumns("  " + TaskText(task), scene.columns) + "\n";
+  }
   if (!thread.stack_warning.empty() && last == thread.stack.size())
     text += Wrapped(Printable(thread.stack_warning), scene.columns);
   return text;

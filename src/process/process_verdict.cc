@@ -91,6 +91,7 @@ class ProcessJudge {
   void AddStates();
   void AddSpinners();
   void AddFinding(const FindingDraft& draft);
+  void AddTasks(const FindingDraft& draft, ProcessFinding* finding) const;
   void AddEvidence(const FindingDraft& draft, ProcessFinding* finding) const;
   void AddWhatLedThere(const FindingDraft& draft, ProcessFinding* finding) const;
   bool IsAsked(const ProcessFinding& finding) const;
@@ -104,6 +105,22 @@ class ProcessJudge {
   std::map<int, std::set<int>> waits_for_;  // by process: for which
   std::vector<ProcessFinding> findings_;
 };
+
+// Those that wait in a circle; of other findings, all that wait in an event loop that is in it.
+void ProcessJudge::AddTasks(const FindingDraft& draft, ProcessFinding* finding) const {
+  constexpr size_t kMost = 6;
+  size_t all = 0;
+  const auto add = [&](const TaskFacts& task) {
+    if (all++ < kMost) finding->evidence.push_back(TaskText(task));
+  };
+  for (const uint32_t i : draft.members) {
+    if (node(i).facts == nullptr) continue;
+    const std::vector<TaskFacts>& tasks = node(i).facts->tasks;
+    if (draft.tasks.empty()) std::for_each(tasks.begin(), tasks.end(), add);
+    for (const size_t task : draft.tasks) add(tasks[task]);
+  }
+  if (all > kMost) finding->evidence.push_back(fmt::format("and {} more tasks", all - kMost));
+}
 
 void ProcessJudge::AddEvidence(const FindingDraft& draft, ProcessFinding* finding) const {
   const bool spins = draft.kind == FindingKind::kSpin;
@@ -179,6 +196,7 @@ void ProcessJudge::AddFinding(const FindingDraft& draft) {
   finding.partners = draft.partners;
   finding.summary = SummaryOf(draft, judged_);
   JudgeConfidence(draft, judged_, &finding);
+  AddTasks(draft, &finding);
   AddEvidence(draft, &finding);
   Finish(std::move(finding));
 }
@@ -290,7 +308,9 @@ void ProcessJudge::AddStates() {
 void ProcessJudge::AddSpinners() {
   for (uint32_t i = 0; i < judged_.graph.nodes().size(); ++i) {
     if (node(i).stand != ThreadStand::kSpins || judged_.stuck[i]) continue;
-    const FindingDraft draft{FindingKind::kSpin, {i}, {}, {}, 0};
+    FindingDraft draft;
+    draft.kind = FindingKind::kSpin;
+    draft.members = {i};
     ProcessFinding finding;
     finding.kind = draft.kind;
     finding.threads = {node(i).tid};

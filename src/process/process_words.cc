@@ -15,6 +15,7 @@
 #include "base/units.h"
 #include "base/utf8.h"
 #include "process/signal_sets.h"
+#include "runtime/python/python_reader.h"
 #include "verdict/text.h"
 
 namespace hangscope {
@@ -34,7 +35,8 @@ std::string SignalName(int number) {
 std::string Short(const std::string& name) { return Printable(name, kMostName); }
 
 // "mutex lock_b", "mutex at 0x7ffe1234".
-std::string Variable(const char* what, const ThreadWait& wait) {
+std::string Variable(const char* kind, const ThreadWait& wait) {
+  const std::string what = wait.object_type.empty() ? kind : Short(wait.object_type);
   if (!wait.variable.empty()) return fmt::format("{} {}", what, Short(wait.variable));
   if (!wait.shared_name.empty()) return fmt::format("{} {}", what, Short(wait.shared_name));
   return wait.address == 0 ? what : fmt::format("{} at {:#x}", what, wait.address);
@@ -422,19 +424,6 @@ std::string SpinText(const ThreadFacts::Spin& spin, int own, const SystemSample&
                                           spin.polls_cut ? "more than " : "", spin.polls.size());
 }
 
-// The standard library and what is installed beside it, in lib/python3.11 or lib/python3.
-bool IsOfPythonLibrary(const StackFrame& frame) {
-  constexpr std::string_view kFolder = "/lib/python3";
-  const std::string_view path = frame.module;
-  if (path.starts_with("<frozen ")) return true;
-  const size_t at = path.find(kFolder);
-  if (at == std::string_view::npos) return false;
-  const std::string_view rest = path.substr(at + kFolder.size());
-  const size_t end = rest.find_first_not_of(".0123456789");
-  return end != std::string_view::npos &&
-         (rest[end] == '/' || rest.substr(end).starts_with("zip/"));
-}
-
 // Of what every program of C or C++ has: it is how one waits there, and starts. In a static program
 // only the names tell, of which C leaves those with two underscores to its library, and POSIX those
 // of threads.
@@ -450,7 +439,7 @@ bool IsOfLanguage(const StackFrame& frame) {
 }
 
 bool IsOfLibraries(const StackFrame& frame) {
-  if (frame.language == FrameLanguage::kPython) return IsOfPythonLibrary(frame);
+  if (frame.language == FrameLanguage::kPython) return IsPythonLibrary(frame.module);
   return frame.of_system || IsOfLanguage(frame);
 }
 
@@ -761,10 +750,27 @@ std::vector<const StackFrame*> CallingFrames(const ThreadFacts& thread, size_t m
   return callers;
 }
 
+std::string TaskText(const TaskFacts& task) {
+  ThreadFacts shown;
+  shown.stack = task.stack;
+  const std::string where = FrameText(OwnFrame(shown));
+  return fmt::format(
+      "task {} {}{}{}{}", Short(task.name),
+      task.waits_for.empty() ? "runs, or is about to" : "waits for " + Short(task.waits_for),
+      task.holder.empty() ? "" : ", held by " + Short(task.holder), where.empty() ? "" : "   ",
+      where);
+}
+
+std::string InnermostName(const std::string& function) {
+  constexpr std::string_view kInside = "<locals>.";
+  const size_t at = function.rfind(kInside);
+  return at == std::string::npos ? function : function.substr(at + kInside.size());
+}
+
 std::string FrameText(const StackFrame* frame) {
   if (frame == nullptr) return "";
-  std::string text =
-      frame->function.empty() ? fmt::format("{:#x}", frame->pc) : Short(frame->function);
+  std::string text = frame->function.empty() ? fmt::format("{:#x}", frame->pc)
+                                             : Short(InnermostName(frame->function));
   if (!frame->source.empty()) return text + "  " + Short(frame->source);
   return frame->module.empty() ? text : text + "  " + Short(frame->module);
 }

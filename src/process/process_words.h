@@ -58,6 +58,10 @@ std::vector<const StackFrame*> CallingFrames(const ThreadFacts& thread, size_t m
 // "is stopped by SIGSTOP", "is held by 4711 gdb, which traces it": of one whose threads are.
 std::string StandsStill(const ProcessFacts& process, ThreadState state);
 
+// "task Task-2 waits for lock index_lock, held by Task-3   take_both  bank.py:31".
+std::string TaskText(const TaskFacts& task);
+// "ask" of "main.<locals>.ask", a function inside of a function of Python; others as they are.
+std::string InnermostName(const std::string& function);
 std::string FrameText(const StackFrame* frame);
 
 }  // namespace hangscope

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <optional>
 #include <vector>
 
@@ -86,6 +87,35 @@ bool Suspects(const std::vector<SystemSample>& looks) {
   });
 }
 
+// A stop wakes a thread that sleeps: where it sleeps in the same wait before and after that, in all
+// looks, those after it count on from where it was.
+void LeaveOutStops(const SystemSample& newest, std::vector<SystemSample>* later) {
+  const auto find = [](SystemSample& look, int tid) {
+    ThreadFacts* found = nullptr;
+    for (ProcessFacts& process : look.processes) {
+      for (ThreadFacts& thread : process.threads) found = thread.tid == tid ? &thread : found;
+    }
+    return found;
+  };
+  for (const ProcessFacts& process : newest.processes) {
+    for (const ThreadFacts& thread : process.threads) {
+      std::vector<ThreadFacts*> same;
+      for (SystemSample& look : *later) {
+        ThreadFacts* const after = find(look, thread.tid);
+        if (after != nullptr && after->stack_pointer == thread.stack_pointer &&
+            after->system_call == thread.system_call &&
+            (same.empty() || IsSameWait(*same.front(), *after)))
+          same.push_back(after);
+      }
+      if (thread.state != ThreadState::kSleeping || same.size() != later->size()) continue;
+      for (ThreadFacts* after : same) {
+        after->voluntary_switches = thread.voluntary_switches;
+        after->involuntary_switches = thread.involuntary_switches;
+      }
+    }
+  }
+}
+
 // Whether locks are waited for with time limits again and again, or got in between: more looks for
 // the rest of a second. The newest look stays the one that tells most.
 void ObserveRetries(Clock& clock, ProcessInspector& inspector, const WhyProcessOptions& options,
@@ -106,6 +136,12 @@ void ObserveRetries(Clock& clock, ProcessInspector& inspector, const WhyProcessO
     if (!look.ok() || !IsOf(options.pid, *look)) break;
     looks->push_back(std::move(*look));
     if (!Suspects({looks->back()})) break;
+  }
+  if (newest.longest_stop > 0) {
+    std::vector<SystemSample> later(std::make_move_iterator(looks->begin() + 1),
+                                    std::make_move_iterator(looks->end()));
+    LeaveOutStops(newest, &later);
+    std::move(later.begin(), later.end(), looks->begin() + 1);
   }
   looks->push_back(std::move(newest));
 }

@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "runtime/python/python_reader.h"
@@ -28,6 +29,7 @@ class FakePython {
   static constexpr uint64_t kPyStackBegin = 0x7f0000;
   static constexpr uint64_t kPyStackEnd = 0x7f8000;
   static constexpr int kPyThread = 4711;
+  static constexpr uint64_t kHeapType = 1u << 9;  // of flags: the type was made by a program
 
   FakePython() {
     version_ = Block(8);
@@ -102,6 +104,70 @@ class FakePython {
     const uint64_t at = Block(32);
     Put(at + 24, text);
     return at;
+  }
+  // As much of a type as its objects need to be understood. `flags`: tp_flags.
+  uint64_t WholeType(const std::string& name, uint64_t flags = 0) {
+    const uint64_t text = Block(name.size() + 1);
+    PutText(text, name);
+    const uint64_t at = Block(880);
+    Put(at + 24, text);
+    Put(at + 168, flags);
+    return at;
+  }
+  // The types of str, bytes, tuple and dict are whole from now on.
+  void MakeTypesWhole() {
+    text_type_ = WholeType("str", 1u << 28);
+    bytes_type_ = WholeType("bytes", 1u << 27);
+    tuple_type_ = WholeType("tuple", 1u << 26);
+    dict_type_ = WholeType("dict", 1u << 29);
+  }
+  uint64_t Object(uint64_t type, const std::vector<uint64_t>& words) {
+    const uint64_t at = Block(16 + words.size() * 8);
+    Put(at + 8, type);
+    for (size_t i = 0; i < words.size(); ++i) Put(at + 16 + i * 8, words[i]);
+    return at;
+  }
+  uint64_t Tuple(const std::vector<uint64_t>& elements) {
+    std::vector<uint64_t> words = {elements.size()};
+    words.insert(words.end(), elements.begin(), elements.end());
+    return Object(tuple_type_, words);
+  }
+  uint64_t Dict(const std::vector<std::pair<std::string, uint64_t>>& items) {
+    const uint64_t keys = Block(32 + 8 + items.size() * 16);
+    Put<uint8_t>(keys + 9, 3);   // eight bytes of indices
+    Put<uint8_t>(keys + 10, 1);  // all keys are text
+    Put<uint64_t>(keys + 24, items.size());
+    for (size_t i = 0; i < items.size(); ++i) {
+      Put(keys + 40 + i * 16, Ascii(items[i].first));
+      Put(keys + 48 + i * 16, items[i].second);
+    }
+    return Object(dict_type_, {items.size(), 0, keys, 0});
+  }
+  // A frame with variables and values it computes with, at its `unit`-th code unit. `handlers`: its
+  // code's table of handlers.
+  uint64_t WholeFrame(const std::string& function, const std::string& path, int64_t unit,
+                      uint64_t caller,
+                      const std::vector<std::pair<std::string, uint64_t>>& variables,
+                      const std::vector<uint64_t>& values = {}, const std::string& handlers = "",
+                      uint64_t globals = 0) {
+    std::vector<uint64_t> names;
+    for (const auto& [name, value] : variables) names.push_back(Ascii(name));
+    const uint64_t code = Code(Ascii(function), Ascii(path), 10, LineEntry(8, 0));
+    Put(code + 40, Bytes(handlers));
+    Put<uint32_t>(code + 76, static_cast<uint32_t>(variables.size()));
+    Put(code + 96, Tuple(names));
+    const uint64_t at = Block(72 + (variables.size() + values.size()) * 8);
+    FillFrame(at, code, unit, caller, globals);
+    uint64_t slot = at + 72;
+    for (const auto& [name, value] : variables) Put(slot, value), slot += 8;
+    for (const uint64_t value : values) Put(slot, value), slot += 8;
+    return at;
+  }
+  void FillFrame(uint64_t at, uint64_t code, int64_t unit, uint64_t caller, uint64_t globals) {
+    Put(at + 8, globals);
+    Put(at + 32, code);
+    Put(at + 48, caller);
+    Put<uint64_t>(at + 56, code + 184 + static_cast<uint64_t>(unit * 2));
   }
   uint64_t Lock(uint64_t type, uint64_t semaphore, uint64_t owner, uint64_t count) {
     const uint64_t at = Block(48);
@@ -184,6 +250,7 @@ class FakePython {
   std::string image_;
   std::string hidden_;
   uint64_t version_, runtime_, code_type_, text_type_, bytes_type_;
+  uint64_t tuple_type_ = 0, dict_type_ = 0;
   uint64_t last_interpreter_ = 0;
 };
 

@@ -85,7 +85,7 @@ class Frames(WhyCase):
     def test_a_verdict_names_the_line(self):
         process = self.run_python("bank.py", BANK.replace("time.sleep(1000)", "empty.get()").replace(", SPINNER", ""))
         text = self.hangscope("why", process.pid).out.decode()
-        self.assertRegex(text, r"^HANG: .*\n(.*\n)?  \d+ python3  waits .*   transfer  bank\.py:11\n")
+        self.assertRegex(text, r"^HANG: deadlock, 2 of .*\n  \d+ python3  waits .* for lock account_b, held by \d+  transfer  bank\.py:11\n")
 
     def test_the_same_as_python_says_itself(self):
         """By faulthandler, which knows functions by their short names, and escapes what is not ASCII."""

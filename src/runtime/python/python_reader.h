@@ -20,6 +20,7 @@
 #include "base/status.h"
 #include "model/process.h"
 #include "proc/process_memory.h"
+#include "runtime/python/python_objects.h"
 
 namespace hangscope {
 
@@ -32,11 +33,33 @@ struct PythonFrame {
   uint64_t instruction = 0;
   // The C function that evaluates it began with it, so that the next is of another call of that.
   bool is_entry = false;
+  uint64_t address = 0;
+};
+
+// What a code object says of its frames.
+struct PythonCode {
+  std::string function, path, lines;
+  int first_line = 0;
+  uint64_t begin = 0;      // of its instructions
+  uint64_t variables = 0;  // how many of them a frame has, before the values it computes with
+  uint64_t names = 0;      // the tuple of the variables' names
+  uint64_t handlers = 0;   // of exceptions: the bytes object
 };
 
 struct PythonFrames {
   std::vector<PythonFrame> frames;  // innermost first
   std::string warning;              // why there are none, or no more; a sentence
+};
+
+// The standard library and what is installed beside it, in lib/python3.11 or lib/python3.
+bool IsPythonLibrary(std::string_view path);
+
+// A thread as the interpreter knows it.
+struct PythonThread {
+  uint64_t state;
+  uint64_t ident;  // as Python's locks know it
+  uint64_t tid;
+  uint64_t c_frame;  // while Python runs in it, on its stack
 };
 
 // Of one look at one process.
@@ -56,38 +79,41 @@ class PythonReader {
   // waits has the lock's object there. Nothing: it is no RLock, or nobody has it.
   std::optional<int> RLockOwner(uint64_t semaphore, std::string_view stack);
 
- private:
-  struct Thread {
-    uint64_t state;
-    uint64_t ident;  // as Python's locks know it
-    uint64_t tid;
-    uint64_t c_frame;  // while Python runs in it, on its stack
-  };
-  struct Code {
-    std::string function, path, lines;
-    int first_line = 0;
-  };
+  // All that could be read.
+  const std::vector<PythonThread>& Threads();
+  PythonFrames FramesOf(const PythonThread& thread, size_t most) const;
+  // Those of the frame at `address` and of its callers.
+  PythonFrames FramesFrom(uint64_t address, size_t most) const;
+  Result<const PythonCode*> CodeAt(uint64_t address);  // valid as long as this
+  // The thread that Python's locks know by this number; nothing: none has it.
+  std::optional<int> ThreadOf(uint64_t ident);
+  std::optional<int> GlobalLockOwner();  // the thread that has the interpreter; nothing: none
+  uint64_t GlobalLock() const;           // the condition variable that those wait on who want it
+  PythonObjects& objects() { return objects_; }
+  uint64_t runtime() const { return runtime_; }
+  const ReadMemory& memory() const { return read_; }
 
+ private:
   PythonReader(uint64_t runtime, uint64_t code_type, uint64_t text_type, uint64_t bytes_type,
                ReadMemory read)
       : runtime_(runtime),
         code_type_(code_type),
-        text_type_(text_type),
         bytes_type_(bytes_type),
+        objects_(text_type, read),
         read_(std::move(read)) {}
   Status ReadThreads();
   Status ReadThreadsOf(uint64_t interpreter);
-  const Thread* FindThread(int tid, uint64_t stack_begin, uint64_t stack_end) const;
+  const PythonThread* FindThread(int tid, uint64_t stack_begin, uint64_t stack_end) const;
   std::optional<uint64_t> IdentOfOwner(uint64_t object, uint64_t semaphore) const;
-  Result<Code> ReadCode(uint64_t address) const;
-  Result<std::string> ReadText(uint64_t address) const;
+  Result<PythonCode> ReadCode(uint64_t address) const;
   Result<std::string> ReadBytes(uint64_t address) const;
 
-  uint64_t runtime_, code_type_, text_type_, bytes_type_;
+  uint64_t runtime_, code_type_, bytes_type_;
+  PythonObjects objects_;
   ReadMemory read_;
   std::optional<Status> threads_read_;
-  std::vector<Thread> threads_;
-  std::map<uint64_t, Code> codes_;
+  std::vector<PythonThread> threads_;
+  std::map<uint64_t, PythonCode> codes_;
 };
 
 // One stack of both: those of Python in the place of the C function that evaluates them, and

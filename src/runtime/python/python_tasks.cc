@@ -1,0 +1,213 @@
+#include "runtime/python/python_tasks.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "runtime/python/python_layout.h"
+
+namespace hangscope {
+namespace {
+
+namespace task_layout = python_layout;
+
+constexpr size_t kMostTasks = 512;
+constexpr size_t kMostTaskFrames = 64;
+
+bool IsOfAsyncio(const PythonCode& code) {
+  return IsPythonLibrary(code.path) && code.path.find("/asyncio/") != std::string::npos;
+}
+
+bool IsOfAsyncio(const PythonCode& code, std::string_view function, std::string_view file) {
+  return code.function == function && IsOfAsyncio(code) && code.path.ends_with(file);
+}
+
+// "lock" of "Lock".
+std::string Lower(std::string_view name) {
+  std::string text(name);
+  std::transform(text.begin(), text.end(), text.begin(), [](char c) {
+    return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  });
+  return text;
+}
+
+// It cancels what runs inside of it after a time.
+bool LimitsTime(std::string_view type) {
+  return type.find("imeout") != std::string_view::npos ||
+         type.find("CancelScope") != std::string_view::npos;
+}
+
+}  // namespace
+
+const PythonCode* PythonTasks::CodeOf(const PythonFrame& frame) {
+  auto code = reader_.CodeAt(frame.code);
+  return code.ok() ? *code : nullptr;
+}
+
+// What a suspended frame awaits lies on top of its values.
+uint64_t PythonTasks::AwaitedBy(const PythonFrame& frame) {
+  const PythonCode* const code = CodeOf(frame);
+  int32_t top = 0;
+  constexpr int64_t kMostValues = 4096;
+  if (code == nullptr ||
+      !reader_.objects().Read(frame.address + task_layout::kFrameTop, &top, sizeof top) ||
+      top <= static_cast<int64_t>(code->variables) || top > kMostValues)
+    return 0;
+  return reader_.objects().Pointer(frame.address + task_layout::kFrameValues +
+                                   static_cast<uint64_t>(top - 1) * 8);
+}
+
+std::vector<PythonFrame> PythonTasks::FramesOf(uint64_t coroutine) {
+  PythonObjects& objects = reader_.objects();
+  std::vector<PythonFrame> frames;
+  uint64_t at = coroutine;
+  while (frames.size() < kMostTaskFrames) {
+    if (objects.IsBuiltin(at, "coroutine_wrapper") ||
+        objects.IsBuiltin(at, "async_generator_asend"))
+      at = objects.Pointer(at + task_layout::kWrapped);
+    if (!objects.IsBuiltin(at, "coroutine") && !objects.IsBuiltin(at, "generator") &&
+        !objects.IsBuiltin(at, "async_generator"))
+      break;
+    int8_t state = 0;
+    if (!reader_.objects().Read(at + task_layout::kGeneratorState, &state, 1) ||
+        state > task_layout::kGeneratorRuns)
+      break;
+    const auto found = reader_.FramesFrom(at + task_layout::kGeneratorFrame, 1).frames;
+    if (found.empty()) break;
+    frames.push_back(found[0]);
+    if (state != task_layout::kGeneratorSuspended) break;
+    at = AwaitedBy(found[0]);
+  }
+  std::reverse(frames.begin(), frames.end());
+  return frames;
+}
+
+// The module of tasks is a global of the module that runs loops, and has all tasks in a weak set.
+std::vector<PythonTasks::Task> PythonTasks::FindTasks(const PythonFrame& loop_frame) {
+  PythonObjects& objects = reader_.objects();
+  const uint64_t loop = waits_.values().Self(loop_frame);
+  std::vector<Task> tasks;
+  uint64_t module = 0;
+  for (const PythonObjects::Entry& global : waits_.values().Globals(loop_frame)) {
+    if (objects.IsBuiltin(global.object, "module") && objects.NameOf(global) == "tasks")
+      module = global.object;
+  }
+  if (loop == 0 || module == 0) return tasks;
+  uint64_t all = 0;
+  for (const PythonObjects::Entry& item :
+       objects.Items(objects.Pointer(module + task_layout::kModuleDict))) {
+    if (objects.NameOf(item) == "_all_tasks") all = item.object;
+  }
+  for (const uint64_t reference : objects.Members(objects.Attribute(all, "data"))) {
+    const uint64_t object = objects.Referent(reference);
+    int32_t state = -1;
+    if (tasks.size() == kMostTasks || objects.TypeName(object) != "_asyncio.Task" ||
+        objects.Pointer(object + task_layout::kTaskLoop) != loop ||
+        !reader_.objects().Read(object + task_layout::kTaskState, &state, sizeof state) ||
+        state != 0)
+      continue;
+    Task task;
+    task.object = object;
+    task.frames = FramesOf(objects.Pointer(object + task_layout::kTaskCoroutine));
+    for (const PythonFrame& frame : task.frames) {
+      for (const char* exit : {"__aexit__", "__exit__"}) {
+        for (const uint64_t manager : waits_.values().Entered(frame, exit))
+          task.entered.insert(manager);
+      }
+    }
+    tasks.push_back(std::move(task));
+  }
+  return tasks;
+}
+
+// A plain future: the functions of asyncio that await it say what it is for.
+void PythonTasks::ExplainFuture(const std::vector<Task>& tasks, size_t which,
+                                std::vector<TaskFacts>* facts) {
+  PythonObjects& objects = reader_.objects();
+  TaskFacts& told = (*facts)[which];
+  told.waits_for = "a future";
+  uint64_t self = 0;
+  std::string function;
+  for (const PythonFrame& frame : tasks[which].frames) {
+    const PythonCode* const code = CodeOf(frame);
+    if (code == nullptr || !IsOfAsyncio(*code)) break;
+    function = code->function;
+    if (function == "sleep") break;
+    if (const uint64_t its = waits_.values().Self(frame); its != 0) self = its;
+  }
+  if (function.empty()) return;
+  told.waits_for = function == "sleep" ? "time to pass" : function;
+  const auto* const type = objects.TypeOf(self);
+  if (type == nullptr || function == "sleep") return;
+  constexpr std::string_view kSignalled[] = {"Lock",    "Event",     "Condition",
+                                             "Queue",   "Semaphore", "BoundedSemaphore",
+                                             "Barrier", "LifoQueue", "PriorityQueue"};
+  if (std::count(std::begin(kSignalled), std::end(kSignalled), type->ShortName()) == 0) return;
+  std::string name = waits_.NameOf(self, tasks[which].frames);
+  told.waits_for = fmt::format("{} {}", Lower(type->ShortName()),
+                               name.empty() ? fmt::format("at {:#x}", self) : name);
+  if (type->ShortName() != "Lock") return;
+  std::vector<size_t> holders;
+  for (size_t i = 0; i < tasks.size(); ++i) {
+    if (tasks[i].entered.count(self) != 0) holders.push_back(i);
+  }
+  if (holders.size() != 1) return;
+  told.tasks = holders;
+  told.holder = (*facts)[holders[0]].name;
+}
+
+void PythonTasks::ExplainTask(const std::vector<Task>& tasks, const Indices& indices, size_t which,
+                              std::vector<TaskFacts>* facts) {
+  PythonObjects& objects = reader_.objects();
+  TaskFacts& told = (*facts)[which];
+  const uint64_t future = objects.Pointer(tasks[which].object + task_layout::kTaskWaiter);
+  if (future == 0) return;
+  if (const auto task = indices.find(future); task != indices.end()) {
+    told.tasks = {task->second};
+    told.waits_for = fmt::format("the end of task {}", (*facts)[task->second].name);
+    return;
+  }
+  if (objects.TypeName(future) != "_GatheringFuture") return ExplainFuture(tasks, which, facts);
+  for (const uint64_t child : objects.Elements(objects.Attribute(future, "_children"))) {
+    if (const auto task = indices.find(child); task != indices.end())
+      told.tasks.push_back(task->second);
+  }
+  told.waits_for =
+      fmt::format("the end of {} task{}", told.tasks.size(), told.tasks.size() == 1 ? "" : "s");
+}
+
+std::vector<TaskFacts> PythonTasks::TasksOf(const std::vector<PythonFrame>& frames) {
+  const auto loop = std::find_if(frames.begin(), frames.end(), [&](const PythonFrame& frame) {
+    const PythonCode* const code = CodeOf(frame);
+    return code != nullptr && IsOfAsyncio(*code, "BaseEventLoop.run_forever", "/base_events.py");
+  });
+  if (loop == frames.end()) return {};
+  PythonObjects& objects = reader_.objects();
+  const std::vector<Task> tasks = FindTasks(*loop);
+  std::vector<TaskFacts> facts(tasks.size());
+  Indices indices;
+  for (size_t i = 0; i < tasks.size(); ++i) {
+    indices[tasks[i].object] = i;
+    facts[i].name = objects.ShortText(objects.Pointer(tasks[i].object + task_layout::kTaskName));
+    if (facts[i].name.empty()) facts[i].name = fmt::format("at {:#x}", tasks[i].object);
+    std::string warning;
+    facts[i].stack = reader_.Name(tasks[i].frames, &warning);
+    for (const uint64_t manager : tasks[i].entered)
+      facts[i].has_timeout = facts[i].has_timeout || LimitsTime(objects.TypeName(manager));
+  }
+  for (size_t i = 0; i < tasks.size(); ++i) {
+    ExplainTask(tasks, indices, i, &facts);
+    // What asyncio.wait_for runs is another task, which it cancels.
+    for (const PythonFrame& frame : tasks[i].frames) {
+      const PythonCode* const code = CodeOf(frame);
+      if (code == nullptr || !IsOfAsyncio(*code, "wait_for", "/tasks.py")) continue;
+      for (const PythonObjects::Entry& variable : waits_.values().Variables(frame)) {
+        if (const auto inner = indices.find(variable.object); inner != indices.end())
+          facts[inner->second].has_timeout = true;
+      }
+    }
+  }
+  return facts;
+}
+
+}  // namespace hangscope

@@ -1,0 +1,77 @@
+// Tasks of an event loop that wait for each other, whatever the loop itself waits for.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "unit/process/process_story.h"
+
+namespace hangscope {
+namespace {
+
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::Not;
+using ::testing::StartsWith;
+
+TaskFacts Task(const char* name, std::vector<size_t> tasks) {
+  TaskFacts task;
+  task.name = name;
+  task.stack = {{0, "Lock.acquire", "locks.py:110", "/usr/lib/python3.11/asyncio/locks.py",
+                 FrameLanguage::kPython},
+                {0, "update", "tables.py:7", "/srv/tables.py", FrameLanguage::kPython}};
+  task.waits_for = "lock table";
+  task.tasks = std::move(tasks);
+  return task;
+}
+
+// A loop that listens.
+World Server(std::vector<TaskFacts> tasks) {
+  World world;
+  ThreadFacts& thread = world.Thread(10, 10, WaitKind::kPoll);
+  WaitFile file;
+  file.kind = FileKind::kSocket, file.listening = true;
+  thread.wait.files = {file};
+  thread.tasks = std::move(tasks);
+  return world;
+}
+
+TEST(ProcessTasks, ThatWaitForEachOtherAreADeadlockBesideAServer) {
+  const ProcessFinding finding =
+      Only(Server({Task("main", {1}), Task("left", {2}), Task("right", {1})}).Judge());
+  EXPECT_EQ(finding.kind, FindingKind::kDeadlock);
+  EXPECT_EQ(finding.confidence, Confidence::kLikely);
+  EXPECT_EQ(finding.summary, "deadlock, 2 of 3 tasks of 10 wait for each other");
+  EXPECT_THAT(finding.threads, ElementsAre(10));
+  EXPECT_THAT(finding.evidence, Contains("task left waits for lock table   update  tables.py:7"));
+  EXPECT_THAT(finding.evidence, Not(Contains(StartsWith("task main"))));
+}
+
+TEST(ProcessTasks, OneThatWaitsForItselfIsOne) {
+  EXPECT_EQ(Only(Server({Task("one", {0})}).Judge()).summary,
+            "deadlock, 1 of 1 tasks of 10 waits for itself");
+}
+
+TEST(ProcessTasks, ARowOfThemOrATimeLimitIsNone) {
+  EXPECT_TRUE(IsSilent(Server({Task("a", {1}), Task("b", {2}), Task("c", {})}).Judge()));
+  TaskFacts limited = Task("b", {0});
+  limited.has_timeout = true;
+  EXPECT_TRUE(IsSilent(Server({Task("a", {1}), limited}).Judge()));
+  EXPECT_TRUE(IsSilent(Server({Task("a", {7})}).Judge()));  // no such task
+}
+
+TEST(ProcessTasks, OfALoopThatRanNothingIsConcluded) {
+  const World world = Server({Task("a", {1}), Task("b", {0})});
+  EXPECT_TRUE(IsSilent(world.Judge([](SystemSample* first) {
+    first->processes[0].threads[0].voluntary_switches = 6;
+  })));
+}
+
+TEST(ProcessTasks, ThoseOfALoopThatNobodyWakesAreToldBesideIt) {
+  World world;
+  world.Reads(10, 10, {10}).tasks = {Task("main", {})};
+  const ProcessFinding finding = Only(world.Judge());
+  EXPECT_EQ(finding.kind, FindingKind::kNoWriter);
+  EXPECT_THAT(finding.evidence, Contains(StartsWith("task main waits for lock table")));
+}
+
+}  // namespace
+}  // namespace hangscope

@@ -1,0 +1,125 @@
+// The tasks of an event loop of asyncio, from an image of the process's memory that is built here
+// as CPython 3.11 lays it out.
+#include "runtime/python/python_tasks.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "fakes/fake_python.h"
+
+namespace hangscope {
+namespace {
+
+using ::std::string;
+
+
+// A thread that runs a loop, and its tasks.
+class Loop {
+ public:
+  Loop() {
+    python.MakeTypesWhole();
+    task_type_ = python.WholeType("_asyncio.Task");
+    coroutine_type_ = python.WholeType("coroutine");
+    reference_type_ = python.WholeType("weakref.ReferenceType");
+    loop_ = python.Object(python.WholeType("Loop", FakePython::kHeapType), {});
+  }
+
+  // A task that awaits `future` in "ask", of `state`.
+  uint64_t Task(const string& name, uint64_t future, int32_t state = 0) {
+    const uint64_t coroutine = python.Block(80 + 72 + 8);
+    python.Put(coroutine + 8, coroutine_type_);
+    python.Put<int8_t>(coroutine + 75, -1);
+    const uint64_t code = python.Function("ask");
+    python.FillFrame(coroutine + 80, code, 0, 0, 0);
+    python.Put<int32_t>(coroutine + 80 + 64, 1);
+    const uint64_t task = python.Block(176);
+    python.Put(task + 8, task_type_);
+    python.Put(task + 16, loop_);
+    python.Put(task + 88, state);
+    python.Put(task + 128, future);
+    python.Put(task + 136, coroutine);
+    python.Put(task + 144, python.Ascii(name));
+    references_.push_back(python.Object(reference_type_, {task}));
+    return task;
+  }
+  void Await(uint64_t task, uint64_t future) { python.Put(task + 128, future); }
+
+  // Once all tasks are there.
+  void Run() {
+    const uint64_t table = python.Block(8 * 16);
+    for (size_t i = 0; i < references_.size(); ++i) python.Put(table + i * 16, references_[i]);
+    const uint64_t set =
+        python.Object(python.WholeType("set"), {references_.size(), references_.size(), 7, table});
+    const uint64_t weak_type = python.WholeType("WeakSet", FakePython::kHeapType);
+    python.Put<int64_t>(weak_type + 288, 16);  // where its objects have their dictionary
+    const uint64_t all = python.Object(weak_type, {python.Dict({{"data", set}})});
+    const uint64_t module =
+        python.Object(python.WholeType("module"), {python.Dict({{"_all_tasks", all}})});
+    python.Thread(python.Interpreter(), FakePython::kPyThread,
+                  python.WholeFrame("BaseEventLoop.run_forever",
+                                    "/usr/lib/python3.11/asyncio/base_events.py", 0, 0,
+                                    {{"self", loop_}}, {}, "", python.Dict({{"tasks", module}})));
+  }
+  std::vector<TaskFacts> Tasks() {
+    auto reader = python.Open();
+    if (!reader.ok()) return {};
+    PythonWaits waits(*reader);
+    return PythonTasks(*reader, waits)
+        .TasksOf(reader->FramesOf(FakePython::kPyThread, 0, 0, 64).frames);
+  }
+
+  FakePython python;
+
+ private:
+  uint64_t task_type_, coroutine_type_, reference_type_, loop_;
+  std::vector<uint64_t> references_;
+};
+
+TEST(PythonTasks, EachHasANameAPlaceAndWhatItAwaits) {
+  Loop loop;
+  const uint64_t first = loop.Task("Task-1", 0);
+  const uint64_t second = loop.Task("Task-2", first);
+  loop.Task("ended", second, 2);
+  const uint64_t future = loop.python.Object(loop.python.WholeType("_asyncio.Future"), {});
+  loop.Task("Task-3", future);
+  loop.Run();
+  const std::vector<TaskFacts> tasks = loop.Tasks();
+  ASSERT_EQ(tasks.size(), 3u);
+  EXPECT_EQ(tasks[0].name, "Task-1");
+  EXPECT_EQ(tasks[0].waits_for, "");
+  EXPECT_EQ(tasks[1].waits_for, "the end of task Task-1");
+  EXPECT_EQ(tasks[1].tasks, std::vector<size_t>{0});
+  EXPECT_EQ(tasks[2].waits_for, "a future");
+  ASSERT_EQ(tasks[2].stack.size(), 1u);
+  EXPECT_EQ(tasks[2].stack[0].function + " " + tasks[2].stack[0].source, "ask bank.py:10");
+}
+
+TEST(PythonTasks, NoByteThatChangesLeadsAstray) {
+  Loop loop;
+  const uint64_t first = loop.Task("Task-1", 0);
+  loop.Await(first, loop.Task("Task-2", first));
+  loop.Run();
+  ASSERT_EQ(loop.Tasks().size(), 2u);
+  size_t changed = 0;
+  string& image = loop.python.image();
+  for (size_t i = 0; i < image.size(); ++i) {
+    const char before = image[i];
+    for (const int flip : {0x01, 0x80, 0xff}) {
+      image[i] = static_cast<char>(before ^ flip);
+      loop.python.reads = 0;
+      const std::vector<TaskFacts> tasks = loop.Tasks();
+      EXPECT_LT(loop.python.reads, 50000u);
+      for (const TaskFacts& task : tasks) {
+        for (const size_t other : task.tasks) EXPECT_LT(other, tasks.size());
+      }
+      if (tasks.size() != 2 || tasks[0].tasks != std::vector<size_t>{1}) ++changed;
+    }
+    image[i] = before;
+  }
+  EXPECT_GT(changed, 200u);
+}
+
+}  // namespace
+}  // namespace hangscope
