@@ -5,6 +5,7 @@ PYTHON = "/usr/bin/python3.11"
 DEFAULTS = {"needs": PYTHON}
 HANG = PYTHON + " {programs}/python/hangs.py "
 CONTROL = PYTHON + " {programs}/python/controls.py "
+UNLOCKING = PYTHON + " {programs}/python/unlocking.py "
 SLOW = {"restless": True}
 BESIDE = {"restless": True, "age": 2.5}
 CPU = {"cpu": True, **SLOW}
@@ -136,4 +137,9 @@ CONTROLS = [
     ("asyncio, tasks in a row", CONTROL + "asyncio-tasks-in-a-row"),
     ("asyncio, in a thread", CONTROL + "asyncio-in-a-thread"),
     ("asyncio, cancelled later", CONTROL + "asyncio-cancelled-later", SLOW),
+    # Blocks that give back inside what they began with.
+    ("lock released inside of its block", UNLOCKING + "released", SLOW),
+    ("lock unlocked by an inner block", UNLOCKING + "unlocked", SLOW),
+    ("asyncio, group with a time limit", UNLOCKING + "group", SLOW),
+    ("asyncio, gather with a time limit", UNLOCKING + "gather", SLOW),
 ]
