@@ -73,6 +73,12 @@ class FakePython {
     Put(c_frame + 8, frame);
     return at;
   }
+  // From now on the innermost frame of a thread.
+  void PutInnermost(uint64_t thread, uint64_t frame) {
+    uint64_t c_frame = 0;
+    std::memcpy(&c_frame, image_.data() + (thread + 56 - kImageBegin), 8);
+    Put(c_frame + 8, frame);
+  }
   uint64_t Bytes(const std::string& bytes) {
     const uint64_t at = Block(32 + bytes.size());
     Put(at + 8, bytes_type_);
@@ -162,6 +168,14 @@ class FakePython {
     for (const auto& [name, value] : variables) Put(slot, value), slot += 8;
     for (const uint64_t value : values) Put(slot, value), slot += 8;
     return at;
+  }
+  // The names of globals and attributes that the function of such a frame uses.
+  void UseNames(uint64_t frame, const std::vector<std::string>& names) {
+    std::vector<uint64_t> texts;
+    for (const std::string& name : names) texts.push_back(Ascii(name));
+    uint64_t code = 0;
+    std::memcpy(&code, image_.data() + (frame + 32 - kImageBegin), 8);
+    Put(code + 32, Tuple(texts));
   }
   void FillFrame(uint64_t at, uint64_t code, int64_t unit, uint64_t caller, uint64_t globals) {
     Put(at + 8, globals);

@@ -107,4 +107,29 @@ std::vector<PythonObjects::Entry> PythonFrameValues::Globals(const PythonFrame& 
   return objects.Items(objects.Pointer(frame.address + layout::kFrameGlobals));
 }
 
+bool PythonFrameValues::MayRelease(const PythonFrame& frame) {
+  const auto [known, is_new] = releases_.try_emplace(frame.code, false);
+  auto code = reader_.CodeAt(frame.code);
+  if (!is_new || !code.ok()) return known->second;
+  // What the standard library gives back is its own; a condition is asked for by name.
+  const bool is_of_library =
+      IsPythonLibrary((*code)->path) && (*code)->path.find("-packages/") == std::string::npos;
+  const std::vector<uint64_t> names =
+      is_of_library ? std::vector<uint64_t>() : reader_.objects().Elements((*code)->attributes);
+  known->second = std::any_of(names.begin(), names.end(), [&](uint64_t name) {
+    return reader_.objects().ShortText(name) == "release";
+  });
+  return known->second;
+}
+
+std::vector<PythonFrame> PythonFrameValues::FrameOf(uint64_t object) const {
+  PythonObjects& objects = reader_.objects();
+  int8_t state = 0;
+  if ((!objects.IsBuiltin(object, "coroutine") && !objects.IsBuiltin(object, "generator") &&
+       !objects.IsBuiltin(object, "async_generator")) ||
+      !objects.Read(object + layout::kGeneratorState, &state, 1) || state > layout::kGeneratorRuns)
+    return {};
+  return reader_.FramesFrom(object + layout::kGeneratorFrame, 1).frames;
+}
+
 }  // namespace hangscope

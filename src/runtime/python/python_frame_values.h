@@ -30,12 +30,17 @@ class PythonFrameValues {
   // the frame stands inside of: those that it still enters or already leaves are not among them.
   std::vector<uint64_t> Entered(const PythonFrame& frame, std::string_view exit);
   std::vector<PythonObjects::Entry> Globals(const PythonFrame& frame);
+  // Its function gives back some lock by itself, so that what it has entered it may not have.
+  bool MayRelease(const PythonFrame& frame);
+  // That of a generator or coroutine, running or not; none: `object` is no such.
+  std::vector<PythonFrame> FrameOf(uint64_t object) const;
 
  private:
   const std::string& HandlersOf(const PythonCode& code);
 
   PythonReader& reader_;
   std::map<uint64_t, std::string> handlers_;  // tables, by their address
+  std::map<uint64_t, bool> releases_;         // by code
 };
 
 }  // namespace hangscope

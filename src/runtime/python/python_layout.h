@@ -27,6 +27,7 @@ inline constexpr size_t kFrameInstruction = 56;
 inline constexpr size_t kFrameIsEntry = 68;
 inline constexpr size_t kFrameBytes = 72;
 inline constexpr size_t kObjectType = 8;
+inline constexpr size_t kCodeAttributes = 32;  // names of globals and attributes that it uses
 inline constexpr size_t kCodeHandlers = 40;
 inline constexpr size_t kCodeFirstLine = 72;
 inline constexpr size_t kCodeVariables = 76;

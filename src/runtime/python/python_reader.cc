@@ -246,6 +246,7 @@ Result<PythonCode> PythonReader::ReadCode(uint64_t address) const {
   code.begin = address + layout::kCodeInstructions;
   code.variables = head.At<uint32_t>(layout::kCodeVariables);
   code.names = head.Pointer(layout::kCodeNames);
+  code.attributes = head.Pointer(layout::kCodeAttributes);
   code.handlers = head.Pointer(layout::kCodeHandlers);
   auto function = objects_.Text(head.Pointer(layout::kCodeQualifiedName));
   auto path = objects_.Text(head.Pointer(layout::kCodePath));

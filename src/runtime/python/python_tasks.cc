@@ -65,17 +65,13 @@ std::vector<PythonFrame> PythonTasks::FramesOf(uint64_t coroutine) {
     if (objects.IsBuiltin(at, "coroutine_wrapper") ||
         objects.IsBuiltin(at, "async_generator_asend"))
       at = objects.Pointer(at + task_layout::kWrapped);
-    if (!objects.IsBuiltin(at, "coroutine") && !objects.IsBuiltin(at, "generator") &&
-        !objects.IsBuiltin(at, "async_generator"))
-      break;
-    int8_t state = 0;
-    if (!reader_.objects().Read(at + task_layout::kGeneratorState, &state, 1) ||
-        state > task_layout::kGeneratorRuns)
-      break;
-    const auto found = reader_.FramesFrom(at + task_layout::kGeneratorFrame, 1).frames;
+    const std::vector<PythonFrame> found = waits_.values().FrameOf(at);
     if (found.empty()) break;
     frames.push_back(found[0]);
-    if (state != task_layout::kGeneratorSuspended) break;
+    int8_t state = task_layout::kGeneratorRuns;
+    if (!objects.Read(at + task_layout::kGeneratorState, &state, 1) ||
+        state != task_layout::kGeneratorSuspended)
+      break;
     at = AwaitedBy(found[0]);
   }
   std::reverse(frames.begin(), frames.end());
@@ -112,9 +108,10 @@ std::vector<PythonTasks::Task> PythonTasks::FindTasks(const PythonFrame& loop_fr
     for (const PythonFrame& frame : task.frames) {
       for (const char* exit : {"__aexit__", "__exit__"}) {
         for (const uint64_t manager : waits_.values().Entered(frame, exit))
-          task.entered.insert(manager);
+          task.entered.push_back(manager);
       }
     }
+    task.kept = waits_.Kept(task.frames, "__aexit__");
     tasks.push_back(std::move(task));
   }
   return tasks;
@@ -149,7 +146,7 @@ void PythonTasks::ExplainFuture(const std::vector<Task>& tasks, size_t which,
   if (type->ShortName() != "Lock") return;
   std::vector<size_t> holders;
   for (size_t i = 0; i < tasks.size(); ++i) {
-    if (tasks[i].entered.count(self) != 0) holders.push_back(i);
+    if (std::count(tasks[i].kept.begin(), tasks[i].kept.end(), self) != 0) holders.push_back(i);
   }
   if (holders.size() != 1) return;
   told.tasks = holders;
@@ -176,6 +173,41 @@ void PythonTasks::ExplainTask(const std::vector<Task>& tasks, const Indices& ind
       fmt::format("the end of {} task{}", told.tasks.size(), told.tasks.size() == 1 ? "" : "s");
 }
 
+// The tasks that asyncio.wait_for runs, which it cancels after a time; where not `limited_only`,
+// those of a group of tasks, too, which end with it.
+std::vector<size_t> PythonTasks::CancelledWith(const Task& task, const Indices& indices,
+                                               bool limited_only) {
+  PythonObjects& objects = reader_.objects();
+  std::vector<uint64_t> inner;
+  for (const PythonFrame& frame : task.frames) {
+    const PythonCode* const code = CodeOf(frame);
+    if (code == nullptr || !IsOfAsyncio(*code)) continue;
+    if (IsOfAsyncio(*code, "wait_for", "/tasks.py")) {
+      for (const PythonObjects::Entry& variable : waits_.values().Variables(frame)) {
+        inner.push_back(variable.object);
+        if (objects.TypeName(variable.object) != "_GatheringFuture") continue;
+        const auto children = objects.Elements(objects.Attribute(variable.object, "_children"));
+        inner.insert(inner.end(), children.begin(), children.end());
+      }
+    } else if (!limited_only && code->function.starts_with("TaskGroup.")) {
+      const auto children =
+          objects.Members(objects.Attribute(waits_.values().Self(frame), "_tasks"));
+      inner.insert(inner.end(), children.begin(), children.end());
+    }
+  }
+  for (const uint64_t manager : task.entered) {
+    if (limited_only || objects.TypeName(manager) != "TaskGroup") continue;
+    const auto children = objects.Members(objects.Attribute(manager, "_tasks"));
+    inner.insert(inner.end(), children.begin(), children.end());
+  }
+  std::vector<size_t> found;
+  for (const uint64_t object : inner) {
+    if (const auto index = indices.find(object); index != indices.end())
+      found.push_back(index->second);
+  }
+  return found;
+}
+
 std::vector<TaskFacts> PythonTasks::TasksOf(const std::vector<PythonFrame>& frames) {
   const auto loop = std::find_if(frames.begin(), frames.end(), [&](const PythonFrame& frame) {
     const PythonCode* const code = CodeOf(frame);
@@ -197,14 +229,23 @@ std::vector<TaskFacts> PythonTasks::TasksOf(const std::vector<PythonFrame>& fram
   }
   for (size_t i = 0; i < tasks.size(); ++i) {
     ExplainTask(tasks, indices, i, &facts);
-    // What asyncio.wait_for runs is another task, which it cancels.
-    for (const PythonFrame& frame : tasks[i].frames) {
-      const PythonCode* const code = CodeOf(frame);
-      if (code == nullptr || !IsOfAsyncio(*code, "wait_for", "/tasks.py")) continue;
-      for (const PythonObjects::Entry& variable : waits_.values().Variables(frame)) {
-        if (const auto inner = indices.find(variable.object); inner != indices.end())
-          facts[inner->second].has_timeout = true;
-      }
+    for (const size_t inner : CancelledWith(tasks[i], indices, true))
+      facts[inner].has_timeout = true;
+  }
+  // The end of one is that of those which it waits for.
+  std::vector<size_t> open;
+  for (size_t i = 0; i < facts.size(); ++i) {
+    if (facts[i].has_timeout) open.push_back(i);
+  }
+  while (!open.empty()) {
+    const size_t at = open.back();
+    open.pop_back();
+    std::vector<size_t> inner = CancelledWith(tasks[at], indices, false);
+    if (facts[at].holder.empty())
+      inner.insert(inner.end(), facts[at].tasks.begin(), facts[at].tasks.end());
+    for (const size_t each : inner) {
+      if (!facts[each].has_timeout) open.push_back(each);
+      facts[each].has_timeout = true;
     }
   }
   return facts;

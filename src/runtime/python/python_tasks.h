@@ -5,7 +5,6 @@
 
 #include <cstdint>
 #include <map>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -26,7 +25,8 @@ class PythonTasks {
   struct Task {
     uint64_t object = 0;
     std::vector<PythonFrame> frames;  // innermost first
-    std::set<uint64_t> entered;       // objects in whose `async with` it is
+    std::vector<uint64_t> entered;    // objects in whose blocks it is
+    std::vector<uint64_t> kept;       // those of `async with` that it has not given back
   };
   using Indices = std::map<uint64_t, size_t>;  // by object
 
@@ -36,6 +36,7 @@ class PythonTasks {
   void ExplainTask(const std::vector<Task>& tasks, const Indices& indices, size_t which,
                    std::vector<TaskFacts>* facts);
   void ExplainFuture(const std::vector<Task>& tasks, size_t which, std::vector<TaskFacts>* facts);
+  std::vector<size_t> CancelledWith(const Task& task, const Indices& indices, bool limited_only);
   const PythonCode* CodeOf(const PythonFrame& frame);
 
   PythonReader& reader_;

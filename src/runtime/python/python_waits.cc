@@ -95,27 +95,56 @@ std::optional<int> PythonWaits::ThreadThatEnds(uint64_t lock) {
   return std::nullopt;
 }
 
+std::vector<uint64_t> PythonWaits::Kept(const std::vector<PythonFrame>& frames,
+                                        std::string_view exit) {
+  PythonObjects& objects = reader_.objects();
+  std::vector<uint64_t> kept;
+  std::set<uint64_t> inside;  // what objects of inner blocks have
+  for (const PythonFrame& frame : frames) {
+    if (values_.MayRelease(frame)) break;
+    const PythonCode* const code = CodeOf(frame);
+    // It may take again what it gave back when its block began.
+    if (code != nullptr && code->function.ends_with("exit__")) {
+      for (const PythonObjects::Entry& attribute : objects.Attributes(values_.Self(frame)))
+        inside.insert(attribute.object);
+    }
+    std::vector<uint64_t> entered = values_.Entered(frame, exit);
+    std::reverse(entered.begin(), entered.end());
+    for (const uint64_t manager : entered) {
+      const auto* const type = objects.TypeOf(manager);
+      if (type == nullptr || inside.count(manager) != 0) continue;
+      kept.push_back(manager);
+      if (!type->IsHeap() || type->name.starts_with('_')) continue;
+      for (const PythonObjects::Entry& attribute : objects.Attributes(manager))
+        inside.insert(attribute.object);
+    }
+  }
+  return kept;
+}
+
+void PythonWaits::AddHeldBy(const PythonThread& thread, const std::vector<PythonFrame>& frames) {
+  PythonObjects& objects = reader_.objects();
+  std::set<uint64_t> given_back = {0};  // for as long as it waits for a condition
+  for (const PythonFrame& frame : frames) {
+    if (IsConditionWait(frame)) given_back.insert(objects.Attribute(values_.Self(frame), "_lock"));
+  }
+  for (uint64_t manager : Kept(frames, "__exit__")) {
+    // A condition, or a lock of multiprocessing, has it inside.
+    const std::string type = objects.TypeName(manager);
+    if (type == "Condition") manager = objects.Attribute(manager, "_lock");
+    if (type == "Lock" || type == "RLock") manager = objects.Attribute(manager, "_semlock");
+    if (given_back.count(manager) == 0) (*held_)[manager].insert(static_cast<int>(thread.tid));
+  }
+}
+
 void PythonWaits::FindHeldLocks() {
   held_.emplace();
   size_t all = 0;
-  PythonObjects& objects = reader_.objects();
   for (const PythonThread& thread : reader_.Threads()) {
     if (thread.tid > INT_MAX || all > kMostAllFrames) continue;
     const std::vector<PythonFrame> frames = reader_.FramesOf(thread, kMostFrames).frames;
     all += frames.size();
-    std::set<uint64_t> given_back;  // for as long as it waits for a condition
-    for (const PythonFrame& frame : frames) {
-      if (IsConditionWait(frame))
-        given_back.insert(objects.Attribute(values_.Self(frame), "_lock"));
-      for (uint64_t manager : values_.Entered(frame, "__exit__")) {
-        // A condition, or a lock of multiprocessing, has it inside.
-        const std::string type = objects.TypeName(manager);
-        if (type == "Condition") manager = objects.Attribute(manager, "_lock");
-        if (type == "Lock" || type == "RLock") manager = objects.Attribute(manager, "_semlock");
-        if (manager != 0 && given_back.count(manager) == 0)
-          (*held_)[manager].insert(static_cast<int>(thread.tid));
-      }
-    }
+    AddHeldBy(thread, frames);
   }
 }
 

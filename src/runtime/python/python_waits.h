@@ -41,6 +41,9 @@ class PythonWaits {
   // By which the program knows an object: a global variable, an attribute, an element, a local
   // variable. Empty: it was not found.
   std::string NameOf(uint64_t object, const std::vector<PythonFrame>& frames);
+  // The objects in whose blocks these frames are, innermost first, without those that may have been
+  // given back in there: by one of the functions, or by an object of an inner block.
+  std::vector<uint64_t> Kept(const std::vector<PythonFrame>& frames, std::string_view exit);
   PythonFrameValues& values() { return values_; }
 
  private:
@@ -49,6 +52,7 @@ class PythonWaits {
   void ExplainObject(const std::vector<PythonFrame>& frames, PythonWait* wait);
   void FindOwner(const std::vector<PythonFrame>& frames, PythonWait* wait);
   void FindHeldLocks();
+  void AddHeldBy(const PythonThread& thread, const std::vector<PythonFrame>& frames);
   std::string Global(uint64_t object, const PythonFrame& frame);
   std::string Attribute(uint64_t object, const PythonFrame& frame);
   std::string Local(uint64_t object, const PythonFrame& frame);

@@ -60,9 +60,8 @@ TEST(ProcessTasks, ARowOfThemOrATimeLimitIsNone) {
 
 TEST(ProcessTasks, OfALoopThatRanNothingIsConcluded) {
   const World world = Server({Task("a", {1}), Task("b", {0})});
-  EXPECT_TRUE(IsSilent(world.Judge([](SystemSample* first) {
-    first->processes[0].threads[0].voluntary_switches = 6;
-  })));
+  EXPECT_TRUE(IsSilent(world.Judge(
+      [](SystemSample* first) { first->processes[0].threads[0].voluntary_switches = 6; })));
 }
 
 TEST(ProcessTasks, ThoseOfALoopThatNobodyWakesAreToldBesideIt) {

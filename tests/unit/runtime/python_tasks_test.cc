@@ -14,7 +14,6 @@ namespace {
 
 using ::std::string;
 
-
 // A thread that runs a loop, and its tasks.
 class Loop {
  public:
@@ -57,10 +56,10 @@ class Loop {
     const uint64_t all = python.Object(weak_type, {python.Dict({{"data", set}})});
     const uint64_t module =
         python.Object(python.WholeType("module"), {python.Dict({{"_all_tasks", all}})});
-    python.Thread(python.Interpreter(), FakePython::kPyThread,
-                  python.WholeFrame("BaseEventLoop.run_forever",
-                                    "/usr/lib/python3.11/asyncio/base_events.py", 0, 0,
-                                    {{"self", loop_}}, {}, "", python.Dict({{"tasks", module}})));
+    python.Thread(
+        python.Interpreter(), FakePython::kPyThread,
+        python.WholeFrame("BaseEventLoop.run_forever", "/usr/lib/python3.11/asyncio/base_events.py",
+                          0, 0, {{"self", loop_}}, {}, "", python.Dict({{"tasks", module}})));
   }
   std::vector<TaskFacts> Tasks() {
     auto reader = python.Open();

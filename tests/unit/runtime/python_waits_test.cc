@@ -118,6 +118,33 @@ TEST(PythonWaits, OtherMethodsAndObjectsAreNoLocksThatAreHeld) {
   EXPECT_EQ(story.Explain(story.Lock()).object, 0u);  // of another semaphore
 }
 
+TEST(PythonWaits, WhatMayHaveBeenGivenBackInItsBlockIsNotHeld) {
+  Story story;
+  FakePython& python = story.python;
+  const uint64_t lock = story.Lock(kSemaphore);
+  const auto block = [&](uint64_t tid, const string& name) {
+    const uint64_t outer = python.WholeFrame("f", "/srv/bank.py", 4, 0, {{"lock", lock}},
+                                             {story.ExitOf(lock)}, kWithBlock);
+    python.UseNames(outer, {"work", name});
+    return std::pair(outer, story.Thread(tid, outer));
+  };
+  story.Thread(FakePython::kPyThread, 0);
+  block(4712, "release");
+  EXPECT_EQ(story.Explain(lock).owner, std::nullopt);
+  const auto [outer, thread] = block(4713, "releases");
+  EXPECT_EQ(story.Explain(lock).owner, 4713);
+  // An object whose block ends takes the lock again that it had given back.
+  const uint64_t type = python.WholeType("Unlocked", FakePython::kHeapType);
+  python.Put<int64_t>(type + 288, 16);
+  const uint64_t self = python.Object(type, {python.Dict({{"lock", lock}})});
+  python.PutInnermost(
+      thread, python.WholeFrame("Unlocked.work", "/srv/bank.py", 0, outer, {{"self", self}}));
+  EXPECT_EQ(story.Explain(lock).owner, 4713);
+  python.PutInnermost(
+      thread, python.WholeFrame("Unlocked.__exit__", "/srv/bank.py", 0, outer, {{"self", self}}));
+  EXPECT_EQ(story.Explain(lock).owner, std::nullopt);
+}
+
 TEST(PythonWaits, TheLockOfAThreadIsItsEnd) {
   Story story;
   const uint64_t lock = story.Lock(kSemaphore);
