@@ -1339,6 +1339,16 @@ void FifoRenamed(long) {
   NapForLong();
 }
 
+// By the number of a descriptor, as a container that has been made waits to be started.
+void FifoByNumber(long) {
+  Must(mkfifo("later.fifo", 0600) == 0, "mkfifo");
+  const int file = open("later.fifo", O_PATH);
+  Must(dup2(file, 177) == 177, "dup2");
+  Ready();
+  OpenForReading("/proc/self/fd/177");
+  NapForLong();
+}
+
 // Those who send commands or read events will come; in the end it removes both.
 void ServeFifos() {
   if (Fork() == 0) {
@@ -1610,6 +1620,7 @@ const Program kPrograms[] = {
     {"receive-timed", ReceiveTimed},
     {"fifo-renamed", FifoRenamed},
     {"fifos-server", FifosOfServer},
+    {"fifo-number", FifoByNumber},
     {"sysv-server", SysvServer},
     {"sysv-child-gives", SysvChildGives},
     {"splice-slow-reader", SpliceSlowReader},

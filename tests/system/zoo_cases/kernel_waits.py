@@ -106,6 +106,7 @@ CONTROLS = [
     ("its terminal", "zoo_kernel_waits tty", {"stdin": "tty"}),
     ("its input", "zoo_kernel_waits tty", {"stdin": "pipe"}),
     ("FIFO renamed, opened later", "zoo_kernel_waits fifo-renamed", {"later": "echo >{folder}/later.fifo", **SLOW}),
+    ("FIFO opened by its number", "zoo_kernel_waits fifo-number", {"later": "echo >{folder}/later.fifo", **SLOW}),
     ("two FIFOs of a server", "zoo_kernel_waits fifos-server"),
     ("System V semaphore of a server", "zoo_kernel_waits sysv-server"),
     ("System V semaphore that its child gives", "zoo_kernel_waits sysv-child-gives", SLOW),
