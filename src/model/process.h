@@ -155,6 +155,7 @@ enum class FileKind {
   kQueue,      // of messages: POSIX, System V
   kSemaphore,  // System V
   kRing,       // io_uring
+  kFault,      // a page that userfaultfd leaves to a process of this machine
   kMount,      // a file system that a process of this machine serves (FUSE)
   kDevice
 };
@@ -185,6 +186,8 @@ constexpr std::string_view FileKindName(FileKind kind) {
       return "semaphore";
     case FileKind::kRing:
       return "ring";
+    case FileKind::kFault:
+      return "fault";
     case FileKind::kMount:
       return "mount";
     case FileKind::kDevice:
@@ -209,8 +212,11 @@ struct WaitFile {
   bool outside = false;  // what it waits for comes from another machine, a device, a person
   bool wants_read = true;
   uint64_t signals = 0;  // of kSignals: which ones it tells of
-  // of kTimer: nobody has armed it; of kEpoll: it watches no file. `others` could change that.
+  // of kTimer: nobody has armed it; of kEpoll: it watches no file; of kRing: it was given nothing
+  // to do. `others` could change that.
   bool is_idle = false;
+  // of kSocket: nobody has accepted the connection, and `others` are those who could
+  bool unaccepted = false;
   // Who has the other end: process ids with the descriptors by which they could end this wait
   // (writers of a pipe that is read, the peer of a socket). Those whose descriptors could not be
   // looked at make `others_unknown`.
@@ -252,6 +258,7 @@ struct ThreadWait {
   // the processes that have it in their memory, where nobody else can come to it: it is of a file
   // that was removed, or of none; empty: not known
   std::vector<int> sharers;
+  bool is_public = false;  // `sharers` have it, and whoever knows its name may come to it
   // of mutexes and the like: the thread that holds it, as the memory says
   std::optional<int> owner;
   bool owner_died = false;  // there is no such thread any more

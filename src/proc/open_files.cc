@@ -1,9 +1,11 @@
 #include "proc/open_files.h"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <linux/kcmp.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
 #include <unistd.h>
@@ -39,7 +41,7 @@ FileKind AnonymousKind(std::string_view target) {
       {"[signalfd]", FileKind::kSignals}, {"[eventpoll]", FileKind::kEpoll},
       {"[pidfd]", FileKind::kProcess},    {"inotify", FileKind::kDevice},
       {"[fanotify]", FileKind::kDevice},  {"[perf_event]", FileKind::kDevice},
-      {"[io_uring]", FileKind::kRing},
+      {"[io_uring]", FileKind::kRing},    {"[userfaultfd]", FileKind::kFault},
   };
   for (const auto& [name, kind] : kKinds) {
     if (target.ends_with(name)) return kind;
@@ -104,7 +106,7 @@ WaitFile OpenFiles::Describe(int pid, int fd, bool wants_read) {
     DescribeEvent(pid, fd, *target, &file);
   } else if (IsTerminal(*target)) {
     file.kind = FileKind::kTerminal;
-    file.outside = true;
+    DescribeTerminal(pid, *target, &file);
   } else if (identity && identity->is_character_device) {
     file.kind = FileKind::kDevice;
     file.outside = true;
@@ -128,6 +130,29 @@ std::optional<TimeNs> OpenFiles::SocketTimeout(int pid, int fd, bool reads) {
   close(socket);
   if (failed != 0 || (limit.tv_sec == 0 && limit.tv_usec == 0)) return std::nullopt;
   return limit.tv_sec * kSecond + limit.tv_usec * (kMillisecond / 1000);
+}
+
+// What is written to the terminal of a pseudo-terminal's slave, those read who have its master. Who
+// reads there waits for the person at the other end, whom only these know.
+void OpenFiles::DescribeTerminal(int pid, const std::string& target, WaitFile* file) {
+  constexpr std::string_view kSlave = "/dev/pts/";
+  file->outside = true;
+  int number = -1;
+  if (!target.starts_with(kSlave) || file->wants_read) return;
+  std::from_chars(target.data() + kSlave.size(), target.data() + target.size(), number);
+  const auto own = proc_.Identify(fmt::format("self/root/dev/pts/{}", number));
+  const auto its = proc_.Identify(DescriptorPath(pid, file->fd));
+  // Each mount of devpts, as containers have their own, counts from 0.
+  if (!own || !its || own->device != its->device || own->inode != its->inode) return;
+  for (const char* master : {"/dev/ptmx", "/dev/pts/ptmx"}) {
+    for (const auto& [holder, descriptor] : HoldersOf(master)) {
+      if (Info(holder, descriptor).terminal == number)
+        file->others.emplace_back(holder, descriptor);
+    }
+  }
+  if (hidden_ > 0 || CameFromOutside(file->others) || MayBeElsewhere(pid, file->others))
+    file->others.clear();
+  file->outside = file->others.empty();
 }
 
 // Whether one of those that may not be looked into may have inherited a pipe without a name, as
@@ -169,7 +194,9 @@ void OpenFiles::DescribePipe(int pid, const std::string& target, WaitFile* file)
   const bool may_have = target.starts_with("pipe:[") ? HiddenMayHave(pid, holders) : hidden_ > 0;
   file->others_unsent = hidden_ > 0 && !may_have;
   file->others_unknown = file->others_hidden = may_have || CameFromOutside(holders);
-  file->others_unknown = file->others_unknown || MayBeElsewhere(pid, holders);
+  file->others_unknown =
+      file->others_unknown ||
+      MayBeElsewhere(pid, holders, file->wants_read ? RingUse::kWrite : RingUse::kRead);
   // One that keeps a named pipe open for itself, or lets a child read what it keeps open, waits for
   // those who will come to open it, as a daemon does.
   const bool is_alone = std::all_of(file->others.begin(), file->others.end(),
@@ -178,17 +205,51 @@ void OpenFiles::DescribePipe(int pid, const std::string& target, WaitFile* file)
 }
 
 // Whether somebody may use the file of these, for which `pid` waits, whom no table names.
-bool OpenFiles::MayBeElsewhere(int pid, const Holders& holders) {
-  return MayBeInARing(holders) || MayBeOnItsWay(pid, holders);
+bool OpenFiles::MayBeElsewhere(int pid, const Holders& holders, RingUse use) {
+  return MayBeInARing(holders, use) || MayBeOnItsWay(pid, holders);
 }
 
 // The kernel reads and writes for an io_uring what nobody sees it wait for.
-bool OpenFiles::MayBeInARing(const Holders& holders) {
+bool OpenFiles::MayBeInARing(const Holders& holders, RingUse use) {
   const Holders& rings = HoldersOf("anon_inode:[io_uring]");
-  return std::any_of(holders.begin(), holders.end(), [&](const auto& holder) {
-    return std::any_of(rings.begin(), rings.end(),
-                       [&](const auto& ring) { return ring.first == holder.first; });
+  return std::any_of(rings.begin(), rings.end(), [&](const auto& ring) {
+    const bool is_theirs = std::any_of(holders.begin(), holders.end(), [&](const auto& holder) {
+      return ring.first == holder.first;
+    });
+    return is_theirs && MayUse(ring.first, ring.second, use);
   });
+}
+
+bool OpenFiles::MayUse(int pid, int ring, RingUse use) {
+  const auto [known, is_new] = rings_.try_emplace({pid, ring});
+  RingFacts& facts = known->second;
+  if (is_new) {
+    const auto counts = Info(pid, ring).ring;
+    facts.given_nothing = counts && WasGivenNothing(*counts);
+    const auto maps = facts.given_nothing ? std::nullopt : proc_.Read(fmt::format("{}/maps", pid));
+    if (maps) facts.requests = RequestsOf(pid, ring, ParseMemoryMappings(*maps));
+  }
+  if (facts.given_nothing) return false;
+  if (!facts.requests || use == RingUse::kAny) return true;
+  return std::any_of(
+      facts.requests->begin(), facts.requests->end(),
+      [&](const RingRequest& request) { return request.reads == (use == RingUse::kRead); });
+}
+
+std::optional<std::vector<RingRequest>> OpenFiles::RequestsOf(
+    int pid, int fd, const std::vector<MemoryMapping>& mappings) {
+  Scan();
+  const auto ring = Info(pid, fd).ring;
+  if (!ring || hidden_ > 0) return std::nullopt;
+  for (const auto& [holder, descriptor] : HoldersOf("anon_inode:[io_uring]")) {
+    if (holder == pid) continue;
+    const auto other = Info(holder, descriptor).ring;
+    if (!other || other->inode == ring->inode) return std::nullopt;
+  }
+  return OpenRequests(*ring, mappings,
+                      [memory = ProcessMemory(pid)](uint64_t address, void* into, size_t bytes) {
+                        return memory.ReadInto(address, into, bytes);
+                      });
 }
 
 // A descriptor that was sent through a unix socket, and not received yet, is a file of nobody who
@@ -252,7 +313,16 @@ void OpenFiles::DescribeSocket(int pid, const std::string& target, WaitFile* fil
   // Whoever comes.
   if (facts->listening) file->outside = file->others_unknown = true;
   if (facts->outside) file->outside = true;
-  if (facts->peer) {
+  if (!facts->acceptors.empty()) {
+    file->unaccepted = true;
+    for (const uint64_t acceptor : facts->acceptors) {
+      const Holders& holders = HoldersOf(fmt::format("socket:[{}]", acceptor));
+      file->others.insert(file->others.end(), holders.begin(), holders.end());
+    }
+    file->others_hidden = hidden_ > 0 || CameFromOutside(file->others);
+    file->others_unknown =
+        file->others_hidden || file->others.empty() || MayBeElsewhere(pid, file->others);
+  } else if (facts->peer) {
     file->others = HoldersOf(fmt::format("socket:[{}]", *facts->peer));
     file->others_unknown =
         (hidden_ > 0 && file->others.empty()) || MayBeElsewhere(pid, file->others);
@@ -327,6 +397,7 @@ void OpenFiles::DescribeEvent(int pid, int fd, const std::string& target, WaitFi
   }
   file->signals = info.signals;
   file->is_idle = (file->kind == FileKind::kTimer && info.is_unarmed) ||
+                  (file->kind == FileKind::kRing && info.ring && WasGivenNothing(*info.ring)) ||
                   (file->kind == FileKind::kEpoll && info.flags != 0 && info.epoll_files.empty());
   if (file->is_idle) return DescribeSharers(pid, target, file);
   if (file->kind != FileKind::kEvent) {
@@ -343,6 +414,15 @@ void OpenFiles::DescribeEvent(int pid, int fd, const std::string& target, WaitFi
   }
   file->others_unknown = file->others_hidden = hidden_ > 0;
   file->others_unknown = file->others_unknown || MayBeElsewhere(pid, file->others);
+}
+
+WaitFile OpenFiles::DescribeFault(int pid) {
+  WaitFile file;
+  file.kind = FileKind::kFault;
+  file.others = HoldersOf("anon_inode:[userfaultfd]");
+  file.others_unknown = file.others_hidden = hidden_ > 0;
+  file.others_unknown = file.others_unknown || MayBeElsewhere(pid, file.others);
+  return file;
 }
 
 WaitFile OpenFiles::DescribeQueue(int pid, int fd, bool wants_read) {
@@ -483,6 +563,37 @@ std::vector<int> OpenFiles::ProcessesThatMap(const std::string& device, uint64_t
   *all_seen =
       std::all_of(unseen.begin(), unseen.end(), [&](int pid) { return start(pid) < oldest; });
   return processes;
+}
+
+// A path that the kernel calls deleted is not always a file without a name: sem_open makes its
+// files under another one first. Memory of System V has a key, or only a number.
+std::optional<std::string> OpenFiles::NameOfMapped(int pid, const MemoryMapping& mapping) const {
+  constexpr std::string_view kDeleted = " (deleted)";
+  if (!mapping.path.ends_with(kDeleted)) return mapping.path;
+  if (mapping.path.starts_with("/SYSV")) {
+    if (mapping.path.starts_with("/SYSV00000000")) return std::nullopt;
+    return "";
+  }
+  const std::string link =
+      proc_.Path(fmt::format("{}/map_files/{:x}-{:x}", pid, mapping.begin, mapping.end));
+  struct stat about = {};
+  const bool is_told = stat(link.c_str(), &about) == 0;
+  if (is_told && about.st_nlink == 0) return std::nullopt;
+  const std::string folder = mapping.path.substr(0, mapping.path.rfind('/') + 1);
+  if (folder.size() > 1) {
+    const std::string path = proc_.Path(fmt::format("{}/root{}", pid, folder));
+    DIR* const names = opendir(path.c_str());
+    std::optional<std::string> found;
+    for (dirent* entry; !found && names != nullptr && (entry = readdir(names)) != nullptr;) {
+      if (entry->d_ino != mapping.inode) continue;
+      const auto same = proc_.Identify(fmt::format("{}/root{}{}", pid, folder, entry->d_name));
+      if (same && same->inode == mapping.inode && same->device == mapping.device)
+        found = folder + entry->d_name;
+    }
+    if (names != nullptr) closedir(names);
+    if (found) return found;
+  }
+  return is_told ? std::optional<std::string>("") : std::nullopt;
 }
 
 int OpenFiles::DescribeLock(int pid, WaitFile* file) {

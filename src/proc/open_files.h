@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "model/process.h"
+#include "proc/ipc/ring_requests.h"
 #include "proc/socket_table.h"
 
 namespace hangscope {
@@ -28,6 +29,15 @@ class OpenFiles {
   // The file system of a process of this machine, as FUSE has them, that `fd` is of, or `path` is
   // in as `pid` sees it; with who serves it. Nothing is asked of that file system.
   WaitFile DescribeMount(int pid, int fd, const std::string& path);
+  // Whether a process has what /proc calls `target` open, in any way.
+  bool IsOpen(const std::string& target) { return !HoldersOf(target).empty(); }
+  // Of a thread of `pid` that touched a page which the kernel leaves to whoever has the userfaultfd
+  // of its memory.
+  WaitFile DescribeFault(int pid);
+  // What the io_uring `fd` of `pid`, whose mappings these are, waits for, if nobody else has it;
+  // nothing: not known.
+  std::optional<std::vector<RingRequest>> RequestsOf(int pid, int fd,
+                                                     const std::vector<MemoryMapping>& mappings);
   // The descriptors that an epoll descriptor waits for.
   std::vector<int> EpollFiles(int pid, int fd) const;
   // The one of these beside which the process has stored `data`; -1: none, or several.
@@ -49,6 +59,9 @@ class OpenFiles {
   // had to be given it.
   std::vector<int> ProcessesThatMap(const std::string& device, uint64_t inode,
                                     bool* all_seen) const;
+  // The name by which others may come to what `mapping` of process `pid` has in its memory, which
+  // is shared; empty: it has one, but not known is which. Nothing: none has.
+  std::optional<std::string> NameOfMapped(int pid, const MemoryMapping& mapping) const;
   // The connections of these processes that lead to other machines, at most `most`; *left_out: how
   // many more there are.
   std::vector<RemoteEnd> RemoteEndsOf(const std::vector<int>& pids, size_t most, size_t* left_out);
@@ -63,8 +76,11 @@ class OpenFiles {
   DescriptorInfo Info(int pid, int fd) const;
   bool HiddenMayHave(int pid, const Holders& holders) const;
   bool CameFromOutside(const Holders& holders) const;
-  bool MayBeElsewhere(int pid, const Holders& holders);
-  bool MayBeInARing(const Holders& holders);
+  // What a request of an io_uring would have to do to end a wait.
+  enum class RingUse { kRead, kWrite, kAny };
+  bool MayBeElsewhere(int pid, const Holders& holders, RingUse use = RingUse::kAny);
+  bool MayBeInARing(const Holders& holders, RingUse use);
+  bool MayUse(int pid, int ring, RingUse use);
   bool MayBeOnItsWay(int pid, const Holders& holders);
   void FindWhoPasses();
   bool Descends(int pid, int from) const;
@@ -73,6 +89,7 @@ class OpenFiles {
   void DescribeEvent(int pid, int fd, const std::string& target, WaitFile* file);
   bool OnlyReceives(int pid, int fd) const;
   void DescribeSharers(int pid, const std::string& target, WaitFile* file);
+  void DescribeTerminal(int pid, const std::string& target, WaitFile* file);
   SocketTable& SocketsOf(int pid);
 
   const ProcFolder& proc_;
@@ -82,6 +99,11 @@ class OpenFiles {
   uint64_t newest_hidden_ = 0;  // when the newest of them began, in clock ticks
   std::unordered_map<std::string, Holders> holders_;  // by what the descriptor's link says
   std::map<std::string, SocketTable> sockets_;        // by network namespace
+  struct RingFacts {
+    bool given_nothing = false;
+    std::optional<std::vector<RingRequest>> requests;
+  };
+  std::map<std::pair<int, int>, RingFacts> rings_;  // by process and descriptor
   std::optional<std::vector<FileLockLine>> locks_;
   // Processes at either end of a socket through which descriptors are on their way.
   std::optional<std::set<int>> passing_;

@@ -98,6 +98,26 @@ Number NumberOf(std::string_view text, std::string_view key, int base, Number ot
   return ParseNumber<Number>(ValueOf(text, key), base).value_or(otherwise);
 }
 
+// Since Linux 5.10; what waits for a file, where the kernel could look at that (5.2).
+std::optional<RingCounts> ParseRingCounts(std::string_view text) {
+  if (ValueOf(text, "CachedSqHead").empty()) return std::nullopt;
+  RingCounts ring;
+  ring.inode = NumberOf<uint64_t>(text, "ino", 10, 0);
+  ring.entries = NumberOf<uint64_t>(text, "SqMask", 16, 0) + 1;
+  ring.taken = NumberOf<uint64_t>(text, "CachedSqHead", 10, 0);
+  ring.offered = NumberOf<uint64_t>(text, "SqTail", 10, 0);
+  ring.completed = NumberOf<uint64_t>(text, "CachedCqTail", 10, 0);
+  ring.has_kernel_thread = ParseNumber<int>(ValueOf(text, "SqThread")).value_or(-1) >= 0;
+  constexpr std::string_view kOperation = "  op=";
+  for (const std::string_view line : Split(text, '\n')) {
+    if (line.starts_with("PollList:")) ring.is_whole = true;
+    if (!ring.is_whole || !line.starts_with(kOperation)) continue;
+    const std::string_view number = line.substr(kOperation.size());
+    ring.polled.push_back(ParseNumber<int>(number.substr(0, number.find(','))).value_or(-1));
+  }
+  return ring;
+}
+
 }  // namespace
 
 std::optional<TaskStat> ParseTaskStat(std::string_view text) {
@@ -270,6 +290,8 @@ DescriptorInfo ParseDescriptorInfo(std::string_view text) {
   info.signals = NumberOf<uint64_t>(text, "sigmask", 16, 0);
   info.fuse = ParseNumber<uint64_t>(ValueOf(text, "fuse_connection"));
   info.descriptors_to_take = NumberOf<uint64_t>(text, "scm_fds", 10, 0);
+  info.terminal = ParseNumber<int>(ValueOf(text, "tty-index"));
+  info.ring = ParseRingCounts(text);
   for (const std::string_view line : Split(text, '\n')) {
     constexpr std::string_view kLock = "lock:";
     if (line.starts_with(kLock)) {
@@ -344,6 +366,8 @@ std::vector<MountLine> ParseMounts(std::string_view text) {
 
 std::vector<TcpLine> ParseTcpTable(std::string_view text) {
   constexpr std::string_view kListen = "0A";
+  constexpr std::string_view kEstablished = "01";
+  constexpr std::string_view kCloseWait = "08";
   std::vector<TcpLine> lines;
   for (const std::string_view line : Split(text, '\n')) {
     // "0: 0100007F:1F90 00000000:0000 0A 00000000:00000000 00:00000000 00000000 0 0 4711 ..."; the
@@ -354,7 +378,8 @@ std::vector<TcpLine> ParseTcpTable(std::string_view text) {
     if (!inode) continue;
     const size_t colon = std::min(words[4].find(':'), words[4].size() - 1);
     const auto received = ParseNumber<uint32_t>(words[4].substr(colon + 1), 16);
-    lines.push_back({std::string(words[1]), std::string(words[2]), words[3] == kListen, *inode,
+    lines.push_back({std::string(words[1]), std::string(words[2]), words[3] == kListen,
+                     words[3] == kEstablished || words[3] == kCloseWait, *inode,
                      received.value_or(0)});
   }
   return lines;

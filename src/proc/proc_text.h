@@ -118,6 +118,18 @@ struct EpollFile {
   uint64_t data = 0;   // what the program has stored beside it
 };
 
+// What an io_uring has been given, and what it still waits for.
+struct RingCounts {
+  uint64_t inode = 0;              // all descriptors and mappings of it have that one
+  uint64_t entries = 0;            // places for requests
+  uint64_t taken = 0;              // requests that the kernel has taken so far
+  uint64_t offered = 0;            // that the program has put there so far
+  uint64_t completed = 0;          // completions so far
+  bool is_whole = false;           // `polled` are all that wait for a file to become ready
+  std::vector<int> polled;         // their operations (IORING_OP_...)
+  bool has_kernel_thread = false;  // that takes requests
+};
+
 // /proc/PID/fdinfo/N.
 struct DescriptorInfo {
   uint64_t flags = 0;  // as open(2) takes them
@@ -128,6 +140,8 @@ struct DescriptorInfo {
   uint64_t signals = 0;              // of a signalfd: which ones it tells of; bit N-1: signal N
   uint64_t descriptors_to_take = 0;  // of a unix socket: sent to it, and not received yet
   std::optional<uint64_t> fuse;      // of /dev/fuse: its connection, a minor device number
+  std::optional<int> terminal;       // of a pseudo-terminal's master: the number of its slave
+  std::optional<RingCounts> ring;    // of an io_uring
   std::vector<FileLockLine> locks;   // that are held by its open file description, or its process
 };
 DescriptorInfo ParseDescriptorInfo(std::string_view text);
@@ -146,8 +160,9 @@ struct TcpLine {
   std::string local;  // as the kernel writes it: "0100007F:1F90"
   std::string remote;
   bool listening = false;
-  uint64_t inode = 0;
-  uint32_t received = 0;  // bytes that nobody has read; listening: connections not accepted yet
+  bool connected = false;  // also where the other end writes no more
+  uint64_t inode = 0;      // 0: nobody has accepted it yet, or everybody has closed it
+  uint32_t received = 0;   // bytes that nobody has read; listening: connections not accepted yet
 };
 std::vector<TcpLine> ParseTcpTable(std::string_view text);
 // "127.0.0.1:8080", "[::1]:8080"; the text itself where it is no such address.

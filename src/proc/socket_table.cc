@@ -47,11 +47,13 @@ bool AskForUnixSockets(int fd) {
   message.header.nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP;
   message.request.sdiag_family = AF_UNIX;
   message.request.udiag_states = ~0u;
-  message.request.udiag_show = UDIAG_SHOW_NAME | UDIAG_SHOW_VFS | UDIAG_SHOW_PEER;
+  message.request.udiag_show =
+      UDIAG_SHOW_NAME | UDIAG_SHOW_VFS | UDIAG_SHOW_PEER | UDIAG_SHOW_ICONS;
   return send(fd, &message, sizeof message, 0) == static_cast<ssize_t>(sizeof message);
 }
 
-SocketFacts FactsOfUnix(const nlmsghdr* header) {
+// *waiting: inodes of those who have connected to it and were not accepted yet.
+SocketFacts FactsOfUnix(const nlmsghdr* header, std::vector<uint32_t>* waiting) {
   const auto* const about = static_cast<const unix_diag_msg*>(NLMSG_DATA(header));
   SocketFacts facts;
   facts.listening = about->udiag_state == kListenState;
@@ -67,6 +69,10 @@ SocketFacts FactsOfUnix(const nlmsghdr* header) {
       facts.file_device = fmt::format("{:02x}:{:02x}", file.udiag_vfs_dev >> kMinorBits,
                                       file.udiag_vfs_dev & ((1u << kMinorBits) - 1));
       facts.file_inode = file.udiag_vfs_ino;
+    }
+    if (attribute->rta_type == UNIX_DIAG_ICONS) {
+      waiting->resize(bytes.size() / sizeof(uint32_t));
+      std::memcpy(waiting->data(), bytes.data(), waiting->size() * sizeof(uint32_t));
     }
     uint32_t peer = 0;
     if (attribute->rta_type == UNIX_DIAG_PEER && bytes.size() >= sizeof peer) {
@@ -115,21 +121,31 @@ void SocketTable::ReadUnix() {
         if (header->nlmsg_type != SOCK_DIAG_BY_FAMILY ||
             header->nlmsg_len < NLMSG_LENGTH(sizeof(unix_diag_msg)))
           continue;
-        sockets_[static_cast<const unix_diag_msg*>(NLMSG_DATA(header))->udiag_ino] =
-            FactsOfUnix(header);
+        const uint32_t inode = static_cast<const unix_diag_msg*>(NLMSG_DATA(header))->udiag_ino;
+        std::vector<uint32_t> waiting;
+        sockets_[inode] = FactsOfUnix(header, &waiting);
+        for (const uint32_t client : waiting) unix_acceptors_[client].push_back(inode);
       }
       if (failed) break;
     }
   }
   close(fd);
+  for (auto& [client, acceptors] : unix_acceptors_) {
+    const auto facts = sockets_.find(client);
+    if (client != 0 && facts != sockets_.end()) facts->second.acceptors = std::move(acceptors);
+  }
 }
 
 void SocketTable::AddTcp(std::string_view text, std::string_view family) {
   for (const TcpLine& line : ParseTcpTable(text)) {
-    if (line.inode == 0 || sockets_.size() >= kMostSockets) continue;
-    SocketFacts facts;
+    if (sockets_.size() + unaccepted_.size() >= kMostSockets) continue;
     const std::string local = TcpAddressName(line.local);
     const std::string remote = TcpAddressName(line.remote);
+    if (line.inode == 0) {
+      if (line.connected) unaccepted_.insert(local + " " + remote);
+      continue;
+    }
+    SocketFacts facts;
     facts.local = local;
     facts.remote = remote;
     facts.listening = line.listening;
@@ -148,11 +164,24 @@ void SocketTable::AddTcp(std::string_view text, std::string_view family) {
 void SocketTable::LinkTcp() {
   for (const auto& [ends, inode] : tcp_ends_) {
     const size_t space = ends.find(' ');
-    const auto other = tcp_ends_.find(ends.substr(space + 1) + " " + ends.substr(0, space));
+    const std::string reverse = ends.substr(space + 1) + " " + ends.substr(0, space);
+    const auto other = tcp_ends_.find(reverse);
+    if (unaccepted_.count(reverse) != 0) FindAcceptors(ends.substr(space + 1), &sockets_[inode]);
     if (other == tcp_ends_.end()) continue;
     sockets_[inode].peer = other->second;
     sockets_[inode].outside = false;
   }
+}
+
+// Several may listen at one address (SO_REUSEPORT).
+void SocketTable::FindAcceptors(const std::string& local, SocketFacts* facts) const {
+  facts->acceptors.clear();
+  for (const auto& [inode, other] : sockets_) {
+    if (!other.listening || other.local.empty() || PortOf(other.local) != PortOf(local)) continue;
+    const std::string_view at = HostOf(other.local);
+    if (at == HostOf(local) || at == "0.0.0.0" || at == "[::]") facts->acceptors.push_back(inode);
+  }
+  facts->outside = facts->outside && facts->acceptors.empty();
 }
 
 std::optional<uint64_t> SocketTable::Listener(

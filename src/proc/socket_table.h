@@ -6,8 +6,10 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "proc/proc_folder.h"
 
@@ -23,6 +25,8 @@ struct SocketFacts {
   uint64_t file_inode = 0;
   // the inode of the other end's socket, where it is one of this machine
   std::optional<uint64_t> peer;
+  // Nobody has accepted the connection yet: the sockets that listen for it.
+  std::vector<uint64_t> acceptors;
   bool outside = false;  // the other end is on another machine, or whoever knows its name
 };
 
@@ -48,10 +52,13 @@ class SocketTable {
  private:
   void ReadUnix();
   void LinkTcp();
+  void FindAcceptors(const std::string& local, SocketFacts* facts) const;
   std::optional<uint64_t> Listener(const std::function<bool(const SocketFacts&)>& is_wanted) const;
 
   std::map<uint64_t, SocketFacts> sockets_;
   std::map<std::string, uint64_t> tcp_ends_;  // "local remote" to inode
+  std::set<std::string> unaccepted_;          // the same, of ends that wait to be accepted
+  std::map<uint32_t, std::vector<uint64_t>> unix_acceptors_;  // by the other end's inode
 };
 
 }  // namespace hangscope

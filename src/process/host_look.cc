@@ -63,6 +63,7 @@ WaitFile ReadFile(const SavedJson& json) {
   file.queued = static_cast<uint32_t>(CountField(json, "queued").value_or(0));
   file.outside = TrueField(json, "outside");
   file.is_idle = TrueField(json, "idle");
+  file.unaccepted = TrueField(json, "unaccepted");
   file.wants_read = TrueField(json, "reads");
   file.signals = CountField(json, "signals").value_or(0);
   file.others = ReadHolders(json, "others");
@@ -86,6 +87,7 @@ ThreadWait ReadWait(const SavedJson& json) {
   wait.owner_copied = TrueField(json, "owner_copied");
   wait.owner_by_code = TrueField(json, "owner_by_code");
   wait.sharers = Ids(json, "sharers");
+  wait.is_public = TrueField(json, "public");
   wait.thread = Id(json, "thread");
   wait.children = Ids(json, "children");
   wait.signals = CountField(json, "signals").value_or(0);

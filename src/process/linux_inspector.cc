@@ -148,6 +148,11 @@ Result<SystemSample> LinuxInspector::Inspect(int pid, const InspectOptions& aske
   }
   if (options.stacks) {
     for (auto& process : processes) process->FindHolders();
+    for (auto& process : processes) {
+      for (auto& other : processes) {
+        if (other != process) process->FindOpeners(*other);
+      }
+    }
   }
   std::set<int> known;
   for (auto& process : processes) known.insert(process->pid());

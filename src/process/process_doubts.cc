@@ -104,7 +104,7 @@ void DoubtFiles(const FindingDraft& draft, const JudgedProcesses& judged, Proces
       if (file.kind == FileKind::kEvent && events++ == 0)
         finding->Lower(Confidence::kLikely,
                        "the kernel signals an eventfd, too, for asynchronous I/O and devices");
-      if (file.is_public) shared = &file;
+      if ((file.is_public && file.kind == FileKind::kQueue) || IsOfSystemV(file)) shared = &file;
       unsent = unsent || file.others_unsent;
       unsure = unsure || file.others_unsure;
       if (IsNamedPipe(file) && named_pipes++ == 0)
@@ -151,6 +151,58 @@ bool IsCalledLock(const ThreadFacts& thread) {
   return IsInLockFunction(thread) ||
          std::any_of(thread.stack.begin(), thread.stack.begin() + static_cast<long>(frames),
                      says_lock);
+}
+
+// A named pipe whose name is gone may have another one, as after it was renamed.
+// Whether there is such an open among these.
+bool DoubtOpens(const FindingDraft& draft, const JudgedProcesses& judged, ProcessFinding* finding) {
+  bool opens = false;
+  for (const uint32_t i : draft.members) {
+    const ThreadWait& wait = judged.node(i).facts->wait;
+    if (wait.kind != WaitKind::kOpen) continue;
+    if (IsNamedPipe(wait.files[0])) {
+      if (opens) continue;
+      opens = true;
+      finding->Lower(Confidence::kLikely,
+                     "that each opens later what the other one opens is read from their code");
+      continue;
+    }
+    opens = true;
+    finding->Lower(wait.files[0].others_unsure ? Confidence::kPossible : Confidence::kLikely,
+                   wait.files[0].others_unsure
+                       ? "the pipe may have been renamed: whoever knows the new name may open it"
+                       : "the pipe may have had more names than the one that is gone");
+  }
+  return opens;
+}
+
+// Words in files that have names.
+void DoubtWords(const FindingDraft& draft, const JudgedProcesses& judged, ProcessFinding* finding) {
+  const auto is_public = [&](uint32_t i) {
+    const ThreadFacts* const thread = judged.node(i).facts;
+    return thread != nullptr && thread->wait.is_public;
+  };
+  if (std::any_of(draft.members.begin(), draft.members.end(), is_public))
+    finding->Lower(Confidence::kPossible,
+                   "whoever knows the name of what they wait for may come and signal it");
+}
+
+// What comes through an io_uring, from a userfaultfd, or is up to a terminal.
+void DoubtKernelWork(const FindingDraft& draft, const JudgedProcesses& judged,
+                     ProcessFinding* finding) {
+  for (const uint32_t i : draft.members) {
+    const ThreadFacts* const thread = judged.node(i).facts;
+    if (thread == nullptr || thread->wait.files.empty()) continue;
+    const FileKind kind = thread->wait.files[0].kind;
+    if (thread->system_call_name == "io_uring_enter")
+      return finding->Lower(Confidence::kLikely,
+                            "what the ring was given is read from the memory of its process");
+    if (kind == FileKind::kTerminal)
+      return finding->Lower(Confidence::kLikely,
+                            "whoever has the terminal open may discard what was written to it");
+    if (kind == FileKind::kFault)
+      return finding->Lower(Confidence::kLikely, "which userfaultfd the page is of is not known");
+  }
 }
 
 // Of locks that do not record who holds them, the code tells.
@@ -313,15 +365,18 @@ void JudgeConfidence(const FindingDraft& draft, const JudgedProcesses& judged,
       }
       DoubtRaises(draft, judged, finding);
       DoubtFiles(draft, judged, finding);
+      if (DoubtOpens(draft, judged, finding))
+        DoubtSignals(draft, judged, Confidence::kLikely, finding);
       break;
     case FindingKind::kHeld:
       DoubtFiles(draft, judged, finding);
       break;
     case FindingKind::kNoWriter:
-      if (judged.node(draft.members[0]).facts->wait.kind == WaitKind::kOpen) {
+      if (!judged.stuck[draft.members[0]]) {
         finding->Lower(Confidence::kPossible, "whoever knows its name may open it at any time");
         break;
       }
+      DoubtOpens(draft, judged, finding);
       DoubtFiles(draft, judged, finding);
       DoubtSignals(draft, judged, Confidence::kPossible, finding);
       break;
@@ -365,6 +420,8 @@ void JudgeConfidence(const FindingDraft& draft, const JudgedProcesses& judged,
     default:
       break;
   }
+  DoubtWords(draft, judged, finding);
+  DoubtKernelWork(draft, judged, finding);
   DoubtClocks(draft, judged, finding);
 }
 

@@ -128,6 +128,7 @@ class DraftFinder {
   void AddBesideTickers(int pid);
   void AddTaskCircles();
   void AddStoppedChildren();
+  bool SendsToOwnQueue(uint32_t index) const;
   void AddOpeners();
   bool IsHalted(int pid) const;
 
@@ -356,7 +357,9 @@ void DraftFinder::AddWeakOf(int pid, std::vector<uint32_t> roots,
   const auto kind_of = [&](uint32_t i) {
     if (node(i).stand == ThreadStand::kSpins) return FindingKind::kSpin;
     if (WaitsForItself(node(i))) return FindingKind::kDeadlock;
-    return IsFileWait(node(i).facts->wait.kind) ? FindingKind::kNoWriter : FindingKind::kLostWakeup;
+    const WaitKind wait = node(i).facts->wait.kind;
+    return IsFileWait(wait) || wait == WaitKind::kOpen ? FindingKind::kNoWriter
+                                                       : FindingKind::kLostWakeup;
   };
   for (uint32_t i = 0; i < judged_.graph.nodes().size(); ++i) {
     const bool is_special =
@@ -599,13 +602,35 @@ void DraftFinder::AddStoppedChildren() {
   }
 }
 
-// Who opens a named pipe that nobody has open at the other end: others may come, or never.
+// It sends to a full queue with a name, which only its own process has open; the rest of that
+// waits.
+bool DraftFinder::SendsToOwnQueue(uint32_t index) const {
+  const ThreadWait& wait = node(index).facts->wait;
+  if (wait.kind != WaitKind::kWrite || wait.files.size() != 1 || wait.has_timeout ||
+      wait.files[0].kind != FileKind::kQueue || IsOfSystemV(wait.files[0]) ||
+      wait.files[0].others_unknown)
+    return false;
+  for (uint32_t i = 0; i < judged_.graph.nodes().size(); ++i) {
+    if (i != index && node(i).kind == NodeKind::kThread && node(i).pid == node(index).pid &&
+        node(i).stand != ThreadStand::kEnded && !judged_.stuck[i])
+      return false;
+  }
+  return std::all_of(wait.files[0].others.begin(), wait.files[0].others.end(),
+                     [&](const auto& other) { return other.first == node(index).pid; });
+}
+
+// Who opens a named pipe that nobody has open at the other end, or sends to a queue that nobody
+// receives from: others may come, or never.
 void DraftFinder::AddOpeners() {
   for (uint32_t i = 0; i < judged_.graph.nodes().size(); ++i) {
-    if (node(i).kind != NodeKind::kThread || node(i).stand != ThreadStand::kUnknown ||
-        judged_.asked.count(node(i).pid) == 0 || IsExplained(node(i).pid) ||
-        node(i).facts->wait.kind != WaitKind::kOpen || node(i).facts->wait.files.empty())
+    if (node(i).kind != NodeKind::kThread || judged_.stuck[i] ||
+        judged_.asked.count(node(i).pid) == 0 || IsExplained(node(i).pid))
       continue;
+    const ThreadStand stand = node(i).stand;
+    const bool opens = node(i).facts->wait.kind == WaitKind::kOpen &&
+                       !node(i).facts->wait.files.empty() &&
+                       (stand == ThreadStand::kUnknown || stand == ThreadStand::kWaits);
+    if (!opens && (stand != ThreadStand::kOutside || !SendsToOwnQueue(i))) continue;
     FindingDraft draft;
     draft.kind = FindingKind::kNoWriter;
     draft.members = {i};

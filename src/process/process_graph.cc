@@ -49,11 +49,19 @@ bool WaitsForOutside(const ThreadWait& wait) {
           !HearsOfChildrenOnly(wait.signals, wait));
 }
 
+// A named pipe that has no name any more, so that nobody can open its other end, or one that those
+// who will are known of.
+bool OpensWhatIsKnown(const ThreadWait& wait) {
+  return wait.kind == WaitKind::kOpen && wait.files.size() == 1 &&
+         (!IsNamedPipe(wait.files[0]) || !wait.files[0].others.empty());
+}
+
 ThreadStand StandOfSleeper(const ThreadFacts& thread) {
   if (thread.wait.has_timeout || thread.wait.kind == WaitKind::kTime) return ThreadStand::kTimed;
   if (WaitsForOutside(thread.wait)) return ThreadStand::kOutside;
   if (thread.wait.kind == WaitKind::kNone || thread.wait.kind == WaitKind::kOther ||
-      thread.wait.kind == WaitKind::kOpen || thread.wait.kind == WaitKind::kSupervisor)
+      thread.wait.kind == WaitKind::kSupervisor ||
+      (thread.wait.kind == WaitKind::kOpen && !OpensWhatIsKnown(thread.wait)))
     return ThreadStand::kUnknown;
   return ThreadStand::kWaits;
 }
@@ -140,14 +148,15 @@ FileSource SourceOf(const WaitFile& file, const ThreadWait& wait) {
   if (wait.kind == WaitKind::kFileLock)
     return file.others.empty() ? FileSource::kUnknown : FileSource::kProcesses;
   switch (file.kind) {
-    case FileKind::kFile:
     case FileKind::kTerminal:
+      return file.others.empty() ? FileSource::kOutside : FileSource::kProcesses;
+    case FileKind::kFile:
     case FileKind::kDevice:
     case FileKind::kSignals:
       return FileSource::kOutside;
     case FileKind::kUnknown:
-    case FileKind::kRing:
       return FileSource::kUnknown;
+    case FileKind::kRing:
     case FileKind::kEpoll:  // of another epoll: what it watches is not known here
       return file.is_idle && !file.others.empty() ? FileSource::kProcesses : FileSource::kUnknown;
     case FileKind::kEvent:
@@ -155,6 +164,7 @@ FileSource SourceOf(const WaitFile& file, const ThreadWait& wait) {
     case FileKind::kQueue:
     case FileKind::kSemaphore:
     case FileKind::kMount:
+    case FileKind::kFault:
     case FileKind::kTimer:
     case FileKind::kPipe:  // without another end, reading it would end at once
     case FileKind::kSocket:
@@ -204,7 +214,7 @@ bool WaitsForItself(const ProcessNode& node) {
   if (!node.weak || node.facts == nullptr) return false;
   const ThreadWait& wait = node.facts->wait;
   const auto is_end = [](const WaitFile& file) {
-    return file.kind == FileKind::kProcess || file.kind == FileKind::kMount;
+    return file.kind == FileKind::kProcess || file.kind == FileKind::kMount || IsOfSystemV(file);
   };
   return wait.kind == WaitKind::kFileLock || wait.kind == WaitKind::kConnect ||
          (!wait.files.empty() && std::all_of(wait.files.begin(), wait.files.end(), is_end));
@@ -261,7 +271,7 @@ ProcessGraph::ProcessGraph(const std::vector<SystemSample>& looks) {
   }
   for (uint32_t i = 0; i < nodes_.size(); ++i) {
     if (IsSharedWait(i) && !LeadsBack(i))
-      Stand(i, IsSystemVWait(i) ? ThreadStand::kUnknown : ThreadStand::kOutside);
+      Stand(i, IsQueueWait(i) ? ThreadStand::kOutside : ThreadStand::kUnknown);
   }
   for (uint32_t i = 0; i < nodes_.size(); ++i) {
     waits_[i].role = RoleOf(nodes_[i].stand);
@@ -457,6 +467,10 @@ void ProcessGraph::AddEdges(uint32_t node) {
     case WaitKind::kConnect:
     case WaitKind::kFileLock:
       return AddFileEdges(node);
+    case WaitKind::kOpen:
+      for (const auto& [pid, fd] : wait.files[0].others)
+        waits_[node].suppliers.push_back({ProcessNodeOf(pid), false});
+      return wait.files[0].others.empty() ? WaitForOwnProcess(node) : void();
     default:
       break;
   }
@@ -470,13 +484,28 @@ void ProcessGraph::AddEdges(uint32_t node) {
 }
 
 bool ProcessGraph::IsSharedWait(uint32_t node) const {
-  return nodes_[node].kind == ProcessNode::Kind::kThread &&
-         nodes_[node].stand == ThreadStand::kWaits && nodes_[node].facts->wait.files.size() == 1 &&
-         nodes_[node].facts->wait.files[0].is_public;
+  if (nodes_[node].kind != ProcessNode::Kind::kThread || nodes_[node].stand != ThreadStand::kWaits)
+    return false;
+  const ThreadWait& wait = nodes_[node].facts->wait;
+  return wait.is_public || (wait.files.size() == 1 && wait.files[0].is_public);
+}
+
+// Of POSIX.
+bool ProcessGraph::IsQueueWait(uint32_t node) const {
+  const std::vector<WaitFile>& files = nodes_[node].facts->wait.files;
+  return !files.empty() && files[0].kind == FileKind::kQueue && !IsOfSystemV(files[0]);
+}
+
+// Those who idle on one word wait for who will come, not for each other.
+bool ProcessGraph::IsSameWord(uint32_t node, uint32_t other) const {
+  if (nodes_[other].facts == nullptr) return false;
+  const ThreadWait& wait = nodes_[node].facts->wait;
+  return wait.is_public && nodes_[other].facts->wait.shared_name == wait.shared_name;
 }
 
 bool ProcessGraph::IsSystemVWait(uint32_t node) const {
-  return IsSharedWait(node) && IsOfSystemV(nodes_[node].facts->wait.files[0]);
+  return IsSharedWait(node) && !nodes_[node].facts->wait.files.empty() &&
+         IsOfSystemV(nodes_[node].facts->wait.files[0]);
 }
 
 // Who has a message queue with a name open need not be who sends the next message: others will
@@ -491,7 +520,7 @@ bool ProcessGraph::LeadsBack(uint32_t node) const {
     for (const WaitEdge& edge : waits_[at].suppliers) {
       const bool is_process = nodes_[edge.to].kind == ProcessNode::Kind::kProcess;
       const bool is_own = nodes_[edge.to].pid == nodes_[node].pid;
-      if (is_own && at == node) continue;
+      if ((is_own && at == node) || IsSameWord(node, edge.to)) continue;
       if (is_own) return true;
       if ((is_process || !IsSystemVWait(node) || IsSystemVWait(edge.to)) &&
           seen.insert(edge.to).second)

@@ -94,6 +94,8 @@ class ProcessGraph {
   void WaitForCopied(uint32_t node);
   bool IsSharedWait(uint32_t node) const;
   bool IsSystemVWait(uint32_t node) const;
+  bool IsQueueWait(uint32_t node) const;
+  bool IsSameWord(uint32_t node, uint32_t other) const;
   bool LeadsBack(uint32_t node) const;
   void DropUnwaited(std::vector<WaitNode>* waits) const;
   void Unknown(uint32_t node) { Stand(node, ThreadStand::kUnknown); }

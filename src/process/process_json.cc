@@ -57,6 +57,7 @@ Json FileObject(const WaitFile& file) {
   if (file.queued != 0) json["queued"] = file.queued;
   if (file.outside) json["outside"] = true;
   if (file.is_idle) json["idle"] = true;
+  if (file.unaccepted) json["unaccepted"] = true;
   if (file.is_public) json["public"] = true;
   if (file.others_unsure) json["others_unsure"] = true;
   if (file.signals != 0) json["signals"] = file.signals;
@@ -81,6 +82,7 @@ Json WaitObject(const ThreadFacts& thread, const SystemSample& look) {
   if (wait.owner_copied) json["owner_copied"] = true;
   if (wait.owner_by_code) json["owner_by_code"] = true;
   if (!wait.sharers.empty()) json["sharers"] = wait.sharers;
+  if (wait.is_public) json["public"] = true;
   if (wait.thread) json["thread"] = IdOnHost(*wait.thread);
   if (!wait.children.empty()) json["children"] = OnTheirHost(wait.children);
   if (wait.signals != 0) json["signals"] = wait.signals;

@@ -456,6 +456,10 @@ void ProcessLook::ExplainWait(const Work& work, ThreadFacts* thread) {
       break;
     case WaitKind::kOther:
       ExplainOpen(thread->tid, work.call, &thread->wait);
+      if (work.meaning.moves) ExplainTransfer(work, &thread->wait);
+      break;
+    case WaitKind::kNone:
+      ExplainFault(work, &thread->wait);
       break;
     default:
       break;
@@ -493,38 +497,6 @@ void ProcessLook::ExplainMount(const Work& work, ThreadFacts* thread) {
   for (const auto& [process, descriptor] : wait.files[0].others) leads_to_.insert(process);
   // A signal may not wake it, but who does is known.
   if (!wait.files[0].others.empty()) thread->state = ThreadState::kSleeping;
-}
-
-// To open a named pipe waits until somebody has its other end open.
-void ProcessLook::ExplainOpen(int tid, const TaskSystemCall& call, ThreadWait* wait) const {
-  size_t at = 1;  // of the path, among the arguments; the flags are next to it
-#if defined(__x86_64__)
-  if (call.number == SYS_open) at = 0;
-  if (call.number != SYS_open && call.number != SYS_openat) return;
-#else
-  if (call.number != SYS_openat) return;
-#endif
-  const std::string bytes = memory_.ReadUpTo(call.arguments[at], PATH_MAX);
-  const std::string name = bytes.substr(0, bytes.find('\0'));
-  if (name.empty() || name.size() == bytes.size()) return;
-  // Who serves another file may be what hangs, and would keep whoever asks for its kind as well.
-  const std::string where = KernelFunctionOf(tid);
-  const bool may =
-      where.empty() || where.starts_with("wait_for_partner") || where.starts_with("fifo_open");
-  if (!may) return;
-  const int folder = static_cast<int>(call.arguments[0]);
-  const std::string from = name[0] == '/'                  ? "root"
-                           : at == 0 || folder == AT_FDCWD ? "cwd"
-                                                           : fmt::format("fd/{}", folder);
-  const auto identity = context_.proc.Identify(fmt::format("{}/{}/{}", living_, from, name));
-  if (!identity || !identity->is_fifo) return;
-  wait->kind = WaitKind::kOpen;
-  WaitFile file;
-  file.kind = FileKind::kPipe;
-  file.name = name;
-  file.wants_read = (call.arguments[at + 1] & O_ACCMODE) != O_WRONLY;
-  file.others_unknown = true;  // whoever knows the name
-  wait->files = {file};
 }
 
 // A child that ends or stops raises SIGCHLD: that ends the wait, or the handler does.
@@ -640,7 +612,12 @@ void ProcessLook::ExplainSharedWord(const FutexWord& word, ThreadWait* wait) {
   const std::vector<int> sharers =
       context_.files.ProcessesThatMap(mapping->device, mapping->inode, &all_seen);
   leads_to_.insert(sharers.begin(), sharers.end());
-  if (mapping->path.ends_with(" (deleted)") && all_seen) wait->sharers = sharers;
+  if (!all_seen) return;
+  wait->sharers = sharers;
+  const auto name = context_.files.NameOfMapped(living_, *mapping);
+  wait->is_public = name.has_value();
+  if (name && !name->empty())
+    wait->shared_name = *name + wait->shared_name.substr(wait->shared_name.rfind('+'));
 }
 
 void ProcessLook::LeadToProcessOf(int thread) {
@@ -752,6 +729,8 @@ void ProcessLook::ExplainFiles(const CallMeaning& meaning, ThreadWait* wait) {
                                    meaning.kind == WaitKind::kRead)
             : DescribeSemaphores(context_.proc, living_, object->id, object->semaphores));
   }
+  if (wait->files.size() == 1 && wait->files[0].kind == FileKind::kRing && !wait->files[0].is_idle)
+    ExplainRing(wait->files[0].fd, wait);
   if (meaning.epoll >= 0) {
     for (const int fd : context_.files.EpollFiles(living_, meaning.epoll))
       wait->files.push_back(context_.files.Describe(living_, fd, true));

@@ -112,6 +112,7 @@ class ProcessLook {
   std::vector<SteppedThread> Spinners() const;
   void StoreTogether(int tid, const SteppedLoop& loop);
   void FindHolders();  // of locks that do not record it
+  void FindOpeners(ProcessLook& other);  // of named pipes, by its code
   void Verify();  // takes back what is said of threads that have moved meanwhile, or are frozen
 
   int pid() const { return pid_; }
@@ -142,7 +143,12 @@ class ProcessLook {
   PythonFrames PythonFramesOf(const RawThread& raw, uint64_t stack_pointer);
   void AddPython(PythonFrames python, ThreadFacts* thread);
   void ExplainWait(const Work& work, ThreadFacts* thread);
-  void ExplainOpen(int tid, const TaskSystemCall& call, ThreadWait* wait) const;
+  void ExplainOpen(int tid, const TaskSystemCall& call, ThreadWait* wait);
+  bool OpensLater(const std::string& text);
+  bool CallsAnOpen(uint64_t begin);
+  void ExplainTransfer(const Work& work, ThreadWait* wait);
+  void ExplainFault(const Work& work, ThreadWait* wait);
+  void ExplainRing(int ring, ThreadWait* wait);
   bool WaitsForMount(const Work& work) const;
   void ExplainMount(const Work& work, ThreadFacts* thread);
   void ExplainFutexWait(const Work& work, ThreadFacts* thread);

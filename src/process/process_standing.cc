@@ -42,6 +42,7 @@ std::string WhyUnknown(const ThreadFacts& thread, const SystemSample& look) {
       return "processes that may not be looked into might have the other end open, too";
     if (file.others_unknown) return "who has the other end is not known";
   }
+  if (wait.is_public) return "whoever knows its name may come to it";
   if (wait.shared) return "who else has this word in its memory is not known";
   if (wait.kind == WaitKind::kChild) return "it has no such child";
   return "who could end that is not known";

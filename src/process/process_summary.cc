@@ -14,8 +14,12 @@ namespace {
 // "reads a pipe or socket whose other end only this process has, and nobody there can write".
 std::string OwnFilesText(const FindingDraft& draft, const JudgedProcesses& judged, bool reads) {
   std::set<FileKind> kinds;
+  bool unaccepted = true;
   for (const uint32_t i : draft.members) {
-    for (const WaitFile& file : judged.node(i).facts->wait.files) kinds.insert(file.kind);
+    for (const WaitFile& file : judged.node(i).facts->wait.files) {
+      kinds.insert(file.kind);
+      unaccepted = unaccepted && file.unaccepted;
+    }
   }
   const char* const verb = reads ? "read" : "write";
   const char* const other = reads ? "write" : "read";
@@ -33,6 +37,20 @@ std::string OwnFilesText(const FindingDraft& draft, const JudgedProcesses& judge
   if (kinds == std::set{FileKind::kEvent})
     return fmt::format("{}{} an eventfd that only this process has, and nobody there can {}", verb,
                        s, other);
+  if (kinds == std::set{FileKind::kRing})
+    return fmt::format(
+        "wait{} for completions of an io_uring that was given nothing to do and that only this "
+        "process has",
+        s);
+  if (kinds == std::set{FileKind::kFault})
+    return fmt::format(
+        "wait{} for a page that a userfaultfd keeps back which only this process has, and nobody "
+        "there can fill it",
+        s);
+  if (unaccepted)
+    return fmt::format(
+        "{}{} a connection to its own process that nobody has accepted, and nobody there can", verb,
+        s);
   if (kinds == std::set{FileKind::kQueue})
     return fmt::format("wait{} for a message queue that only this process has, and nobody there {}",
                        s, reads ? "can send to it" : "receives from it");

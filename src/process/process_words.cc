@@ -188,6 +188,8 @@ const char* FileKindText(FileKind kind) {
       return "a semaphore";
     case FileKind::kRing:
       return "completions of an io_uring";
+    case FileKind::kFault:
+      return "a page";
     case FileKind::kMount:
       return "a mount";
     case FileKind::kDevice:
@@ -208,6 +210,7 @@ bool HasName(const WaitFile& file) {
     case FileKind::kEpoll:
     case FileKind::kProcess:
     case FileKind::kRing:
+    case FileKind::kFault:
       return false;
     default:
       return !file.name.empty();
@@ -242,9 +245,12 @@ std::string EndText(const WaitFile& file, int own, const SystemSample& look) {
                      file.fd);
 }
 
-// "System V semaphore 1 of set 3, last taken by 4713 server"
+// "System V semaphore 1 of set 3, last taken by 4713 server"; "..., private to 4712 client, 4713
+// server"
 std::string SystemVText(const WaitFile& file, const SystemSample& look) {
   if (file.others.empty()) return Short(file.name);
+  if (!file.is_public)
+    return fmt::format("{}, private to {}", Short(file.name), Processes(HoldersOf(file), 0, look));
   const char* const did = file.kind == FileKind::kSemaphore ? "last taken"
                           : file.wants_read                 ? "last sent"
                                                             : "last received";
@@ -263,6 +269,12 @@ std::string SignalNames(uint64_t signals) {
                                          : fmt::format("one of {} signals", std::popcount(signals));
 }
 
+const char* IdleText(FileKind kind) {
+  return kind == FileKind::kTimer  ? " that is not armed"
+         : kind == FileKind::kRing ? " that was given nothing to do"
+                                   : " that watches no file";
+}
+
 // "a pipe (fd 3) that only 4713 server writes".
 std::string FileText(const WaitFile& file, int own, const SystemSample& look) {
   if (file.kind == FileKind::kProcess) return EndText(file, own, look);
@@ -274,13 +286,22 @@ std::string FileText(const WaitFile& file, int own, const SystemSample& look) {
                ? "an answer of a file system that a process serves"
                : fmt::format("an answer of the file system {}{}", Short(file.name), server);
   }
+  if (file.kind == FileKind::kFault)
+    return file.others.empty() ? "a page that a userfaultfd keeps back"
+                               : "a page that a userfaultfd keeps back, of " +
+                                     Processes(HoldersOf(file), own, look);
   std::string text = file.kind == FileKind::kSignals && file.signals != 0
                          ? SignalNames(file.signals)
                      : HasName(file) ? Short(file.name)
                                      : FileKindText(file.kind);
-  if (file.is_idle)
-    text += file.kind == FileKind::kTimer ? " that is not armed" : " that watches no file";
+  if (file.kind == FileKind::kQueue && HasName(file)) text = "queue " + text;
+  if (file.is_idle) text += IdleText(file.kind);
   if (file.fd >= 0) text += fmt::format(" (fd {})", file.fd);
+  if (file.unaccepted)
+    return file.others.empty() ? text + ", not accepted yet"
+                               : fmt::format("{}, not accepted yet by {}{}", text,
+                                             Processes(HoldersOf(file), own, look),
+                                             file.others_unknown ? " or others" : "");
   const std::set<int> pids = file.is_idle ? std::set<int>() : HoldersOf(file);
   if (pids.empty()) return text;
   const char* const used = !file.wants_read                ? "read"
@@ -298,6 +319,17 @@ std::string ConnectText(const WaitFile& file, int own, const SystemSample& look)
   return file.queued == 0 ? "a free place in the backlog of " + who
                           : fmt::format("an answer from {}, where {} connection{} not accepted yet",
                                         who, file.queued, file.queued == 1 ? " is" : "s are");
+}
+
+// "somebody to open commands.fifo for writing, as the code of 4713 server does later"
+std::string OpenText(const ThreadWait& wait, const SystemSample& look) {
+  if (wait.files.empty()) return "somebody to open a named pipe for writing";
+  const WaitFile& file = wait.files[0];
+  const std::string who = file.others.empty() ? ""
+                                              : fmt::format(", as the code of {} does later",
+                                                            Processes(HoldersOf(file), 0, look));
+  return fmt::format("somebody to open {} for {}{}", Short(file.name),
+                     file.wants_read ? "writing" : "reading", who);
 }
 
 std::string LockText(const WaitFile& file, int own, const SystemSample& look) {
@@ -319,6 +351,7 @@ std::string WhatComesFrom(FileKind kind) {
     case FileKind::kSemaphore:
     case FileKind::kSignals:
     case FileKind::kRing:
+    case FileKind::kFault:
     case FileKind::kMount:
       return "";
     case FileKind::kQueue:
@@ -579,6 +612,9 @@ std::string WaitedFor(const ThreadFacts& thread, const SystemSample& look) {
     case WaitKind::kWrite:
     case WaitKind::kPoll:
     case WaitKind::kAccept:
+      if (thread.system_call_name == "io_uring_enter" && !wait.files.empty() &&
+          wait.files[0].kind != FileKind::kRing)
+        return "an io_uring's request for " + FilesText(thread, look);
       return IsRubysWaitForChild(thread)
                  ? fmt::format("{}, over {}", ChildText(wait, look), FilesText(thread, look))
                  : FilesText(thread, look);
@@ -594,9 +630,7 @@ std::string WaitedFor(const ThreadFacts& thread, const SystemSample& look) {
       return wait.files.empty() ? "a file lock" + HeldBy(thread)
                                 : LockText(wait.files[0], thread.pid, look) + HeldBy(thread);
     case WaitKind::kOpen:
-      return fmt::format("somebody to open {} for {}",
-                         wait.files.empty() ? "a named pipe" : Short(wait.files[0].name),
-                         wait.files.empty() || wait.files[0].wants_read ? "writing" : "reading");
+      return OpenText(wait, look);
     case WaitKind::kSupervisor:
       return "the seccomp supervisor that answers for the kernel";
     case WaitKind::kOther:

@@ -567,6 +567,25 @@ CallMeaning WaitForHandlers(uint64_t signals) {
   return meaning;
 }
 
+CallMeaning ExplainTransfer(const TaskSystemCall& call) {
+  CallMeaning meaning = Other();
+  const auto fd = [&](size_t at) { return static_cast<int>(call.arguments[at]); };
+  switch (call.number) {
+    case SYS_splice:
+      meaning.moves = {fd(0), fd(2)};
+      break;
+    case SYS_tee:
+      meaning.moves = {fd(0), fd(1)};
+      break;
+    case SYS_sendfile:
+      meaning.moves = {fd(1), fd(0)};
+      break;
+    default:  // vmsplice goes either way, as its pipe's end tells
+      meaning.moves = {fd(0), fd(0)};
+  }
+  return meaning;
+}
+
 CallMeaning WaitForVforked() {
   CallMeaning meaning;
   meaning.kind = WaitKind::kChild;
@@ -794,6 +813,11 @@ CallMeaning ExplainSystemCall(const TaskSystemCall& call, const ReadMemory& read
     case SYS_semop:
     case SYS_semtimedop:
       return ExplainSemaphores(call, read);
+    case SYS_splice:
+    case SYS_tee:
+    case SYS_vmsplice:
+    case SYS_sendfile:
+      return ExplainTransfer(call);
     case SYS_msgrcv:
     case SYS_msgsnd:
       return ExplainSystemVQueue(call);

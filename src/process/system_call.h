@@ -50,6 +50,12 @@ struct CallMeaning {
     std::vector<SemaphoreWish> semaphores;  // that it takes from, all at once
   };
   std::optional<SystemV> system_v;
+  // Of kOther: data goes from one descriptor to another; -1: from or to memory.
+  struct Transfer {
+    int from = -1;
+    int to = -1;
+  };
+  std::optional<Transfer> moves;
   bool is_queue = false;   // of kRead and kWrite: the descriptor is one of mq_open
   std::string address;     // of kConnect: the sockaddr; empty: it could not be read
   bool files_cut = false;  // there are more than are listed

@@ -225,7 +225,7 @@ class MessageQueues(KernelCase):
                 child, = self.children(process.pid)
                 status, kind, sure, found = self.hang_of(process.pid)
                 self.assertEqual((1, "deadlock", confidence), (status, kind, sure), found)
-                self.assertRegex(found["subjects"][0]["does"], rf"for a message from /hangscope{process.pid}\.b.* sent by .*{child} waiter")
+                self.assertRegex(found["subjects"][0]["does"], rf"for a message from queue /hangscope{process.pid}\.b.* sent by .*{child} waiter")
 
     def test_of_queues_that_both_may_read_it_is_only_possible(self):
         process = self.launch("cross", "named")
@@ -237,7 +237,7 @@ class MessageQueues(KernelCase):
         process = self.launch("server", "named")
         self.settle(process, 2)
         lines = self.assert_no_hang(process.pid)
-        self.assertIn(f"a message from /hangscope{process.pid}.a", self.waits(lines, process.pid))
+        self.assertIn(f"a message from queue /hangscope{process.pid}.a", self.waits(lines, process.pid))
 
 
 class Bits32(KernelCase):

@@ -5,6 +5,7 @@
 #include <sys/sem.h>
 
 #include <algorithm>
+#include <map>
 #include <sstream>
 #include <string>
 
@@ -17,14 +18,51 @@ bool IsInOwnNamespace(const ProcFolder& proc, int pid) {
   return own && proc.Link(fmt::format("{}/ns/ipc", pid)) == own;
 }
 
-void NameUser(const ProcFolder& proc, int pid, int user, WaitFile* file) {
-  const auto stat = user > 0 && user != pid ? proc.Stat(user) : std::nullopt;
-  if (!stat || stat->state == ThreadState::kZombie || stat->state == ThreadState::kDead) return;
+bool Lives(const std::optional<TaskStat>& stat) {
+  return stat && stat->state != ThreadState::kZombie && stat->state != ThreadState::kDead;
+}
+
+bool NameUser(const ProcFolder& proc, int pid, int user, WaitFile* file) {
+  if (user <= 0 || user == pid || !Lives(proc.Stat(user))) return false;
   file->others.emplace_back(user, -1);
   file->others_unknown = false;
+  return true;
+}
+
+// What has no key is known to who made it, and to those who were told its number: the process, the
+// one that began its program, and all whom that started.
+void NameFamily(const ProcFolder& proc, int pid, WaitFile* file) {
+  const auto program = proc.Link(fmt::format("{}/exe", pid));
+  std::map<int, int> parents;
+  for (const int each : proc.Processes()) {
+    if (const auto stat = proc.Stat(each); Lives(stat)) parents[each] = stat->parent;
+  }
+  if (!program || parents.count(pid) == 0) return;
+  int first = pid;
+  while (parents.count(parents[first]) != 0 &&
+         proc.Link(fmt::format("{}/exe", parents[first])) == program)
+    first = parents[first];
+  for (const auto& [each, parent] : parents) {
+    int from = each;
+    while (from != first && parents.count(from) != 0) from = parents[from];
+    if (from == first) file->others.emplace_back(each, -1);
+  }
+  file->is_public = file->others_unknown = false;
+  file->others_unsure = true;
 }
 
 }  // namespace
+
+bool IsPrivate(std::string_view text, int id) {
+  std::istringstream lines{std::string(text)};
+  for (std::string line; std::getline(lines, line);) {
+    std::istringstream words(line);
+    int key = 0;
+    int number = 0;
+    if (words >> key >> number && number == id) return key == 0;
+  }
+  return false;
+}
 
 std::vector<MessageQueueLine> ParseMessageQueues(std::string_view text) {
   std::vector<MessageQueueLine> queues;
@@ -55,7 +93,9 @@ WaitFile DescribeSemaphores(const ProcFolder& proc, int pid, int id,
     if (value < 0 || value >= wish.amount) continue;
     file.name = fmt::format("System V semaphore {} of set {}", wish.number, id);
     // Who left less than none is there to take: who used it last took it.
-    if (value == 0) NameUser(proc, pid, semctl(id, wish.number, GETPID), &file);
+    const bool is_named = value == 0 && NameUser(proc, pid, semctl(id, wish.number, GETPID), &file);
+    if (!is_named && IsPrivate(proc.Read("sysvipc/sem").value_or(""), id))
+      NameFamily(proc, pid, &file);
     return file;
   }
   return file;
@@ -74,7 +114,9 @@ WaitFile DescribeMessageQueue(const ProcFolder& proc, int pid, int id, bool want
   if (queue == queues.end()) return file;
   if (queue->key != 0) file.name += fmt::format(" (key {:#x})", static_cast<unsigned>(queue->key));
   file.others_unsure = queue->key != 0;
-  NameUser(proc, pid, wants_read ? queue->last_sender : queue->last_receiver, &file);
+  const bool is_named =
+      NameUser(proc, pid, wants_read ? queue->last_sender : queue->last_receiver, &file);
+  if (!is_named && queue->key == 0) NameFamily(proc, pid, &file);
   return file;
 }
 

@@ -26,13 +26,17 @@ struct MessageQueueLine {
 };
 std::vector<MessageQueueLine> ParseMessageQueues(std::string_view text);
 
+// Of the text of /proc/sysvipc/sem: whether set `id` has no key (IPC_PRIVATE).
+bool IsPrivate(std::string_view text, int id);
+
 // Of a process that waits to take from these semaphores of set `id`: the first of them that has too
-// little, with the process that took from it last, where that is another one that lives.
+// little, with the process that took from it last, where that is another one that lives; else, of a
+// set without a key, with the processes of its family.
 WaitFile DescribeSemaphores(const ProcFolder& proc, int pid, int id,
                             const std::vector<SemaphoreWish>& wishes);
 
 // Of a process that waits for a message of queue `id`, or for room in it: with who sent one last,
-// or received one.
+// or received one; as above.
 WaitFile DescribeMessageQueue(const ProcFolder& proc, int pid, int id, bool wants_read);
 
 }  // namespace hangscope

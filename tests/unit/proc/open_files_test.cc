@@ -107,6 +107,42 @@ TEST_F(OpenFilesTest, WhoConnectsToAPortHereWaitsForThoseWhoListenThere) {
   EXPECT_TRUE(connects("0100007F", 2).others_unknown) << "the kernel accepts for a ring";
 }
 
+// 42 listens with 5 at all addresses, and reads with 6 from a connection to that, whose other end
+// no process has yet.
+TEST_F(OpenFilesTest, AConnectionThatNobodyHasAcceptedIsOfThoseWhoListen) {
+  Open(5, "socket:[50]", "");
+  Open(6, "socket:[60]", "");
+  std::filesystem::create_directories(root_ / "42/ns");
+  std::filesystem::create_directories(root_ / "42/net");
+  std::filesystem::create_symlink("net:[1]", root_ / "42/ns/net");
+  const auto reads = [&](const char* other_end) {
+    std::ofstream(root_ / "42/net/tcp")
+        << "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid\n"
+        << "0: 00000000:0050 00000000:0000 0A 00000000:00000001 00:0 0 0 0 50 1 0\n"
+        << "1: 0100007F:94FA 0100007F:0050 01 00000000:00000000 00:0 0 0 0 60 1 0\n"
+        << other_end;
+    return OpenFiles(proc_).Describe(42, 6, true);
+  };
+  const WaitFile file =
+      reads("2: 0100007F:0050 0100007F:94FA 01 00000000:00000000 00:0 0 0 0 0 1 0\n");
+  EXPECT_TRUE(file.unaccepted);
+  EXPECT_FALSE(file.outside);
+  EXPECT_FALSE(file.others_unknown);
+  EXPECT_EQ(file.others, (std::vector<std::pair<int, int>>{{42, 5}}));
+  EXPECT_FALSE(reads("2: 0100007F:0050 0100007F:94FA 01 0:0 00:0 0 0 0 70 1 0\n").unaccepted);
+  const WaitFile closed = reads("2: 0100007F:0050 0100007F:94FA 06 0:0 00:0 0 0 0 0 1 0\n");
+  EXPECT_FALSE(closed.unaccepted);
+  EXPECT_TRUE(reads("").outside) << "the other end is on another machine";
+}
+
+TEST_F(OpenFilesTest, ARingThatWasGivenNothingUsesNoFile) {
+  Open(5, "anon_inode:[io_uring]",
+       "flags:\t02\nino:\t9\nSqMask:\t0x3\nSqHead:\t0\nSqTail:\t0\nCachedSqHead:\t0\n"
+       "CachedCqTail:\t0\nSqThread:\t-1\nPollList:\n");
+  EXPECT_FALSE(OpenFiles(proc_).Describe(42, 3, true).others_unknown);
+  EXPECT_TRUE(OpenFiles(proc_).Describe(42, 5, true).is_idle);
+}
+
 TEST_F(OpenFilesTest, WhatAnIoUringMayWriteIsNotKnown) {
   const WaitFile alone = OpenFiles(proc_).Describe(42, 3, true);
   EXPECT_EQ(alone.others, (std::vector<std::pair<int, int>>{{42, 4}}));

@@ -81,6 +81,39 @@ TEST(SystemV, QueuesAreListedWithWhoUsedThemLast) {
   EXPECT_EQ(queues[1].key, 305419896);
 }
 
+TEST(SystemV, WhatHasNoKeyIsUsedByTheFamilyOfItsUser) {
+  const char* const sets =
+      "       key      semid perms      nsems   uid   gid  cuid  cgid      otime      ctime\n"
+      "         0          2   600          2     0     0     0     0          0 1795790000\n"
+      "1509949440          3   600          1     0     0     0     0          0 1795790000\n";
+  EXPECT_TRUE(IsPrivate(sets, 2));
+  EXPECT_FALSE(IsPrivate(sets, 3));
+  EXPECT_FALSE(IsPrivate(sets, 4));
+  const auto take = [](World* world, int pid, std::vector<int> family) {
+    WaitFile& file = Takes(world, pid, "System V semaphore 0 of set 2", 0).wait.files[0];
+    file.is_public = file.others_unknown = false, file.others_unsure = true;
+    for (const int member : family) file.others.emplace_back(member, -1);
+  };
+  World alone;
+  take(&alone, 10, {10});
+  const ProcessFinding finding = Only(alone.Judge());
+  EXPECT_EQ(finding.kind, Kind::kDeadlock);
+  EXPECT_EQ(finding.confidence, Confidence::kPossible);
+  EXPECT_EQ(finding.summary,
+            "deadlock, its only thread waits for System V semaphore 0 of set 2, private to 10 "
+            "program");
+  // Its child may give it back.
+  World family;
+  take(&family, 10, {10, 20});
+  family.Thread(20, 20, WaitKind::kTime).wait.has_timeout = true;
+  EXPECT_TRUE(IsSilent(family.Judge()));
+  World both;
+  take(&both, 10, {10, 20});
+  take(&both, 20, {10, 20});
+  EXPECT_EQ(Only(both.Judge()).kind, Kind::kDeadlock);
+  EXPECT_FALSE(both.Judge().IsBad());
+}
+
 TEST(MessageQueues, WhoWaitsForAMessageOfWhoWaitsForOneIsInADeadlock) {
   World world;
   for (const int pid : {10, 20}) {
@@ -91,7 +124,8 @@ TEST(MessageQueues, WhoWaitsForAMessageOfWhoWaitsForOneIsInADeadlock) {
   EXPECT_EQ(finding.confidence, Confidence::kLikely);
   EXPECT_THAT(finding.doubts,
               testing::Contains("whoever knows the name of the message queue may use it"));
-  EXPECT_THAT(LinesOf(world)[0], HasSubstr("for a message from /orders (fd 3) sent by 20 program"));
+  EXPECT_THAT(LinesOf(world)[0],
+              HasSubstr("for a message from queue /orders (fd 3) sent by 20 program"));
 }
 
 // Others may come, and the server serves them.
@@ -110,6 +144,24 @@ TEST(MessageQueues, AServerOfAClientThatHangsIsNoPartOfThat) {
   own.kind = FileKind::kQueue, own.name = "/orders", own.is_public = true;
   alone.Thread(20, 20, WaitKind::kAccept);
   EXPECT_TRUE(IsSilent(alone.Judge()));
+}
+
+TEST(MessageQueues, WhoSendsToAFullOneThatNobodyElseHasMayWaitForGood) {
+  World world;
+  ThreadFacts& thread = world.Reads(10, 10, {10});
+  thread.wait.kind = WaitKind::kWrite;
+  WaitFile& file = thread.wait.files[0];
+  file.kind = FileKind::kQueue, file.name = "/orders", file.is_public = true;
+  file.outside = true, file.wants_read = false;
+  const ProcessFinding finding = Only(world.Judge());
+  EXPECT_EQ(finding.kind, Kind::kNoWriter);
+  EXPECT_EQ(finding.confidence, Confidence::kPossible);
+  EXPECT_THAT(finding.summary, HasSubstr("no reader, its only thread waits for a message queue"));
+  World beside = world;  // whose other thread may receive
+  beside.Thread(10, 11, WaitKind::kTime).wait.has_timeout = true;
+  EXPECT_TRUE(IsSilent(beside.Judge()));
+  thread.wait.kind = WaitKind::kRead;  // as servers do
+  EXPECT_TRUE(IsSilent(world.Judge()));
 }
 
 }  // namespace
