@@ -525,7 +525,8 @@ void DraftFinder::AddBesideTickers(int pid) {
       others.push_back(i);
       continue;
     }
-    if (!thread.since || judged_.stuck[i]) return;
+    // A main thread that lets no signal in leaves the work to the others for good.
+    if (!thread.since || judged_.stuck[i] || thread.wait.no_signal_comes) return;
     if (thread.tid == pid) {
       main_waits = true;
       begin = std::max(begin, *thread.since);

@@ -299,7 +299,9 @@ TEST(ProcessWakeups, WhoLetsNoSignalInWaitsForNone) {
   World beside = world;
   beside.Thread(10, 11, WaitKind::kSignal);
   EXPECT_TRUE(IsSilent(beside.Judge()));
-  world.Thread(10, 12, WaitKind::kTime).wait.has_timeout = true;
+  world.Of(10).threads[0].stack = {{0x1000, "Main", "main.cc:7", "program"}};
+  ThreadFacts& ticker = world.Thread(10, 12, WaitKind::kTime);
+  ticker.wait.has_timeout = true, ticker.since = world.look().end - kSecond;
   EXPECT_TRUE(IsSilent(world.Judge()));
 }
 
