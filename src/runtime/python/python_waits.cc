@@ -87,12 +87,16 @@ uint64_t PythonWaits::FindWaited(uint64_t semaphore, std::string_view stack) {
 
 // Each thread has a lock that is released when it ends.
 std::optional<int> PythonWaits::ThreadThatEnds(uint64_t lock) {
-  for (const PythonThread& thread : reader_.Threads()) {
-    const uint64_t reference = reader_.objects().Pointer(thread.state + layout::kThreadEndLock);
-    if (reference != 0 && reader_.objects().Referent(reference) == lock && thread.tid <= INT_MAX)
-      return static_cast<int>(thread.tid);
+  if (!ends_) {
+    ends_.emplace();
+    for (const PythonThread& thread : reader_.Threads()) {
+      const uint64_t reference = reader_.objects().Pointer(thread.state + layout::kThreadEndLock);
+      const uint64_t its = reference == 0 ? 0 : reader_.objects().Referent(reference);
+      if (its != 0 && thread.tid <= INT_MAX) ends_->emplace(its, static_cast<int>(thread.tid));
+    }
   }
-  return std::nullopt;
+  const auto found = ends_->find(lock);
+  return found == ends_->end() ? std::nullopt : std::optional(found->second);
 }
 
 std::vector<uint64_t> PythonWaits::Kept(const std::vector<PythonFrame>& frames,
@@ -274,6 +278,13 @@ std::string PythonWaits::Local(uint64_t object, const PythonFrame& frame) {
 }
 
 std::string PythonWaits::NameOf(uint64_t object, const std::vector<PythonFrame>& frames) {
+  if (const auto known = names_.find(object); known != names_.end()) return known->second;
+  std::string name = FindName(object, frames);
+  if (!name.empty()) names_[object] = name;
+  return name;
+}
+
+std::string PythonWaits::FindName(uint64_t object, const std::vector<PythonFrame>& frames) {
   std::vector<PythonFrame> of_user;
   for (const PythonFrame& frame : frames) {
     const PythonCode* const code = CodeOf(frame);

@@ -53,6 +53,7 @@ class PythonWaits {
   void FindOwner(const std::vector<PythonFrame>& frames, PythonWait* wait);
   void FindHeldLocks();
   void AddHeldBy(const PythonThread& thread, const std::vector<PythonFrame>& frames);
+  std::string FindName(uint64_t object, const std::vector<PythonFrame>& frames);
   std::string Global(uint64_t object, const PythonFrame& frame);
   std::string Attribute(uint64_t object, const PythonFrame& frame);
   std::string Local(uint64_t object, const PythonFrame& frame);
@@ -62,6 +63,8 @@ class PythonWaits {
   PythonReader& reader_;
   PythonFrameValues values_;
   std::optional<std::map<uint64_t, std::set<int>>> held_;  // locks, by whom
+  std::optional<std::map<uint64_t, int>> ends_;  // locks that threads release when they end
+  std::map<uint64_t, std::string> names_;        // of objects, those that were found
 };
 
 }  // namespace hangscope

@@ -157,6 +157,23 @@ TEST(PythonWaits, TheLockOfAThreadIsItsEnd) {
   EXPECT_EQ(story.Explain(lock).owner, std::nullopt);
 }
 
+// What is found out of all threads is found out once.
+TEST(PythonWaits, OfManyThreadsEachWaitReadsLittle) {
+  Story story;
+  const uint64_t lock = story.Lock(kSemaphore);
+  for (uint64_t tid = 5000; tid < 5200; ++tid) story.Thread(tid, 0);
+  auto reader = story.python.Open();
+  ASSERT_TRUE(reader.ok());
+  PythonWaits waits(*reader);
+  string stack(64, '\x10');
+  std::memcpy(stack.data() + 24, &lock, sizeof lock);
+  waits.Explain(kSemaphore, stack, {});
+  EXPECT_GT(story.python.reads, 200u);
+  story.python.reads = 0;
+  waits.Explain(kSemaphore, stack, {});
+  EXPECT_LT(story.python.reads, 50u);
+}
+
 TEST(PythonWaits, AQueueIsNamedRatherThanTheLocksInsideOfIt) {
   Story story;
   const uint64_t waiter = story.Lock(kSemaphore);
