@@ -1188,6 +1188,128 @@ void MakeFiles(long) {
   for (;;) close(open("/dev/null", O_RDONLY));
 }
 
+// --- Loops that nap, or count, and get somewhere; and such as do not.
+
+std::atomic<unsigned long> beats{0};
+
+void Beat(long) {
+  Ready();
+  for (;;) {
+    usleep(2000);
+    ++beats;
+  }
+}
+
+// By turns, each naps until the other has set its word.
+void NapForTurn(std::atomic<int>* own, std::atomic<int>* other) {
+  for (;;) {
+    while (own->load() == 0) usleep(700);
+    own->store(0);
+    other->store(1);
+  }
+}
+
+void NapByTurns(long) {
+  turn_left = 1;
+  std::thread left(NapForTurn, &turn_left, &turn_right);
+  std::thread right(NapForTurn, &turn_right, &turn_left);
+  Ready();
+  left.join();
+  right.join();
+}
+
+void NapBothForTurn(long) {
+  std::thread left(NapForTurn, &turn_left, &turn_right);
+  std::thread right(NapForTurn, &turn_right, &turn_left);
+  Ready();
+  left.join();
+  right.join();
+}
+
+void NapUntilDeadline(long) {
+  Ready();
+  timespec now = {};
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  const time_t end = now.tv_sec + 600;
+  while (ready_flag == 0 && now.tv_sec < end) {
+    usleep(2000);
+    clock_gettime(CLOCK_MONOTONIC, &now);
+  }
+}
+
+void NapSoOften(long) {
+  Ready();
+  for (int times = 0; ready_flag == 0 && times < 1'000'000; ++times) usleep(1000);
+}
+
+void NapLonger(long) {
+  Ready();
+  for (useconds_t time = 1000; ready_flag == 0; time += time / 64 + 1) usleep(time);
+}
+
+// A job each time that the wait for work is over without any.
+void WorkWithTimeouts(long) {
+  Ready();
+  pthread_mutex_lock(&lock_a);
+  while (ready_flag == 0) {
+    timespec end;
+    clock_gettime(CLOCK_REALTIME, &end);
+    end.tv_nsec += 5'000'000;
+    end.tv_sec += end.tv_nsec / 1'000'000'000;
+    end.tv_nsec %= 1'000'000'000;
+    pthread_cond_timedwait(&work_came, &lock_a, &end);
+    sum = sum * 7 + 1;
+  }
+}
+
+// Two processes, each of which naps until there is a byte from the other.
+void NapForBytes(int from, int to) {
+  for (;;) {
+    char byte;
+    while (read(from, &byte, 1) != 1) usleep(700);
+    WriteByte(to);
+  }
+}
+
+void NapForBytesByTurns(long) {
+  int back[2];
+  MakePipe(work_pipe);
+  MakePipe(back);
+  MakeNonBlocking(work_pipe[0]);
+  MakeNonBlocking(back[0]);
+  WriteByte(work_pipe[1]);
+  if (Fork() == 0) NapForBytes(work_pipe[0], back[1]);
+  Ready();
+  NapForBytes(back[0], work_pipe[1]);
+}
+
+void NapForNothing(long) {
+  Ready();
+  for (;;) usleep(3000);
+}
+
+// How many of a list there are until a value, which is not in it, nor is its end.
+__attribute__((noinline)) long PlaceOf(long value) {
+  long place = 0;
+  for (const Node* node = list_head; node != nullptr; node = node->next) {
+    ++place;
+    if (node->value == value) return place;
+  }
+  return -1;
+}
+
+void CountInCircle(long length) {
+  MakeList(length, true);
+  Ready();
+  sum = static_cast<unsigned long>(PlaceOf(-1));
+}
+
+void CountInList(long length) {
+  MakeList(length, false);
+  Ready();
+  for (;;) sum = sum + static_cast<unsigned long>(PlaceOf(-1));
+}
+
 const Program kPrograms[] = {
     {"flag", Flag},
     {"atomic-pause", AtomicPause},
@@ -1282,6 +1404,17 @@ const Program kPrograms[] = {
     {"back-off-progress", BackOffProgress},
     {"timed-retry-progress", TimedRetryProgress},
     {"make-files", MakeFiles},
+    {"beat", Beat},
+    {"nap-by-turns", NapByTurns},
+    {"nap-both-for-turn", NapBothForTurn},
+    {"nap-until-deadline", NapUntilDeadline},
+    {"nap-so-often", NapSoOften},
+    {"nap-longer", NapLonger},
+    {"work-with-timeouts", WorkWithTimeouts},
+    {"nap-for-bytes-by-turns", NapForBytesByTurns},
+    {"nap-for-nothing", NapForNothing},
+    {"count-in-circle", CountInCircle},
+    {"count-in-list", CountInList},
 };
 
 int main(int count, char** arguments) { return RunProgram(kPrograms, count, arguments); }

@@ -55,6 +55,9 @@ HANGS = [
     # That read a clock.
     ("clock read for a flag", "zoo_spins clock-flag", SPIN, "ready_flag WaitForFlagTimed"),
     ("clock that never gets there", "zoo_spins clock-deadline", SPIN, "ClockDeadline"),
+    # That nap, or count, beside what they look for.
+    ("naps for each other's word", "zoo_spins nap-both-for-turn", RETRY, "turn_left turn_right NapForTurn", NAPS),
+    ("counts in a circle of 200", "zoo_spins count-in-circle 200", SPIN, "PlaceOf"),
 ]
 
 CONTROLS = [
@@ -109,4 +112,13 @@ CONTROLS = [
     ("trylock and naps, with progress", "zoo_spins back-off-progress", NAPS),
     ("timed lock, retried, with progress", "zoo_spins timed-retry-progress", NAPS),
     ("opens and closes", "zoo_spins make-files", {"restless": True}),
+    ("naps and counts", "zoo_spins beat", NAPS),
+    ("naps for its turn", "zoo_spins nap-by-turns", NAPS),
+    ("naps until ten minutes are over", "zoo_spins nap-until-deadline", NAPS),
+    ("naps so often", "zoo_spins nap-so-often", NAPS),
+    ("naps longer each time", "zoo_spins nap-longer", NAPS),
+    ("condition, timed, and a job", "zoo_spins work-with-timeouts", NAPS),
+    ("naps for bytes by turns", "zoo_spins nap-for-bytes-by-turns", NAPS),
+    ("naps for nothing", "zoo_spins nap-for-nothing", NAPS),
+    ("counts in a list", "zoo_spins count-in-list 200"),
 ]
