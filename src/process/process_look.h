@@ -111,7 +111,7 @@ class ProcessLook {
   // Those that go in circles, each for itself; and what each did while all of them were held.
   std::vector<SteppedThread> Spinners() const;
   void StoreTogether(int tid, const SteppedLoop& loop);
-  void FindHolders();  // of locks that do not record it
+  void FindHolders();                    // of locks that do not record it
   void FindOpeners(ProcessLook& other);  // of named pipes, by its code
   void Verify();  // takes back what is said of threads that have moved meanwhile, or are frozen
 

@@ -65,8 +65,7 @@ class File {
 };
 
 std::shared_ptr<const File> OpenRegular(const std::string& path) {
-  auto file =
-      std::make_shared<const File>(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  auto file = std::make_shared<const File>(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   struct stat about;
   if (file->fd() < 0 || fstat(file->fd(), &about) != 0 || !S_ISREG(about.st_mode)) return nullptr;
   return file;
@@ -166,8 +165,7 @@ std::string BuildIdOf(const ReadMemory& read, uint64_t base, bool is_memory) {
   for (const Elf64_Phdr& segment : segments) {
     if (segment.p_type != PT_NOTE || segment.p_filesz > kMostNote) continue;
     std::string notes(segment.p_filesz, '\0');
-    const uint64_t at =
-        base + (is_memory ? segment.p_vaddr - first_address : segment.p_offset);
+    const uint64_t at = base + (is_memory ? segment.p_vaddr - first_address : segment.p_offset);
     if (!read(at, notes.data(), notes.size())) continue;
     std::string_view left = notes;
     while (left.size() >= sizeof(Elf64_Nhdr)) {
@@ -246,7 +244,8 @@ uint32_t FlagsAt(const File& file, uint64_t offset) {
     Elf64_Phdr segment;
     if (!file.ReadAt(header.e_phoff + i * sizeof segment, &segment, sizeof segment)) break;
     const uint64_t begin = segment.p_offset / kPageBytes * kPageBytes;
-    if (segment.p_type == PT_LOAD && offset >= begin && offset < segment.p_offset + segment.p_filesz)
+    if (segment.p_type == PT_LOAD && offset >= begin &&
+        offset < segment.p_offset + segment.p_filesz)
       return segment.p_flags;
   }
   return PF_R;
@@ -263,9 +262,9 @@ void AddLeftOut(CoreContents* contents) {
     if ((flags & PF_W) == 0) left_out.push_back({file.begin, file.end, flags, 0, 0});
   }
   for (Segment& each : left_out) {
-    const auto at = std::lower_bound(
-        contents->segments.begin(), contents->segments.end(), each,
-        [](const Segment& a, const Segment& b) { return a.begin < b.begin; });
+    const auto at =
+        std::lower_bound(contents->segments.begin(), contents->segments.end(), each,
+                         [](const Segment& a, const Segment& b) { return a.begin < b.begin; });
     if (at == contents->segments.end() || at->begin >= each.end)
       contents->segments.insert(at, each);
   }
@@ -332,7 +331,8 @@ void TakeNotes(std::string_view bytes, CoreContents* contents) {
     const uint64_t name = (uint64_t{note.n_namesz} + 3) / 4 * 4;
     const uint64_t description = (uint64_t{note.n_descsz} + 3) / 4 * 4;
     if (bytes.size() < name || bytes.size() - name < note.n_descsz) return;
-    if (bytes.substr(0, 4) == "CORE") TakeNote(note.n_type, bytes.substr(name, note.n_descsz), contents);
+    if (bytes.substr(0, 4) == "CORE")
+      TakeNote(note.n_type, bytes.substr(name, note.n_descsz), contents);
     bytes.remove_prefix(std::min<uint64_t>(bytes.size(), name + description));
   }
 }
@@ -351,8 +351,26 @@ struct CoreRegisters {
 // the dump: its result is one of these, or not there yet.
 CoreRegisters RegistersOf(const CoreThread& thread) {
   enum {
-    kR15, kR14, kR13, kR12, kRbp, kRbx, kR11, kR10, kR9, kR8, kRax, kRcx, kRdx, kRsi, kRdi,
-    kOrigRax, kRip, kCs, kFlags, kRsp,
+    kR15,
+    kR14,
+    kR13,
+    kR12,
+    kRbp,
+    kRbx,
+    kR11,
+    kR10,
+    kR9,
+    kR8,
+    kRax,
+    kRcx,
+    kRdx,
+    kRsi,
+    kRdi,
+    kOrigRax,
+    kRip,
+    kCs,
+    kFlags,
+    kRsp,
   };  // clang-format off
   static constexpr std::array<int, 16> kByDwarf = {kRax, kRdx, kRcx, kRbx, kRsi, kRdi, kRbp, kRsp,
                                                    kR8,  kR9,  kR10, kR11, kR12, kR13, kR14, kR15};
@@ -366,8 +384,8 @@ CoreRegisters RegistersOf(const CoreThread& thread) {
   registers.values.pc = raw[kRip];
   const auto result = static_cast<int64_t>(raw[kRax]);
   const auto number = static_cast<int64_t>(raw[kOrigRax]);
-  const bool waits = result == -ENOSYS || result == -EINTR ||
-                     (result >= kRestartFirst && result <= kRestartLast);
+  const bool waits =
+      result == -ENOSYS || result == -EINTR || (result >= kRestartFirst && result <= kRestartLast);
   if (number < 0 || number > INT32_MAX || !waits) return registers;
   TaskSystemCall call;
   call.number = static_cast<int>(number);
@@ -423,8 +441,8 @@ std::string MappingsText(const CoreContents& contents) {
     const size_t inode = path.empty() ? 0 : inodes.emplace(path, inodes.size() + 1).first->second;
     text += fmt::format("{:x}-{:x} {}{}{}p {:08x} 00:00 {} {}\n", segment.begin, segment.end,
                         flag(PF_R, 'r'), flag(PF_W, 'w'), flag(PF_X, 'x'),
-                        file != nullptr ? file->offset + (segment.begin - file->begin) : 0,
-                        inode, path);
+                        file != nullptr ? file->offset + (segment.begin - file->begin) : 0, inode,
+                        path);
   }
   return text;
 }
@@ -451,8 +469,10 @@ Result<CoreDump> OpenCoreDump(const std::string& path) {
   uint64_t count = header.e_phnum;
   if (count == PN_XNUM) {  // then the number is in the first section header
     Elf64_Shdr section;
-    if (!contents->core->ReadAt(header.e_shoff, &section, sizeof section)) count = 0;
-    else count = section.sh_info;
+    if (!contents->core->ReadAt(header.e_shoff, &section, sizeof section))
+      count = 0;
+    else
+      count = section.sh_info;
   }
   count = std::min<uint64_t>(count, kMostCoreSegments);
   CoreDump dump;
@@ -473,9 +493,10 @@ Result<CoreDump> OpenCoreDump(const std::string& path) {
                                     std::min(segment.p_filesz, segment.p_memsz)});
   }
   if (contents->threads.empty())
-    return Status::Corrupt(fmt::format("'{}' is a core dump without threads: it was cut short, or "
-                                      "is that of a kernel",
-                                      Printable(path)));
+    return Status::Corrupt(
+        fmt::format("'{}' is a core dump without threads: it was cut short, or "
+                    "is that of a kernel",
+                    Printable(path)));
   struct stat about;
   const auto is_cut = [&](const Segment& segment) {
     return segment.kept > 0 && segment.offset + segment.kept > static_cast<uint64_t>(about.st_size);
@@ -503,8 +524,8 @@ Result<CoreDump> OpenCoreDump(const std::string& path) {
   for (const CoreThread& thread : contents->threads) {
     const CoreRegisters registers = RegistersOf(thread);
     const std::string task = fmt::format("{}task/{}/", folder, thread.tid);
-    process.texts[task + "stat"] =
-        StatText(thread.tid, thread.tid == process.pid ? name : "", registers.call.has_value(), parent);
+    process.texts[task + "stat"] = StatText(thread.tid, thread.tid == process.pid ? name : "",
+                                            registers.call.has_value(), parent);
     process.texts[task + "status"] = StatusText(process.pid, thread.tid, thread);
     process.texts[task + "syscall"] = SystemCallText(registers.call);
     process.registers[thread.tid] = registers.values;
@@ -514,8 +535,7 @@ Result<CoreDump> OpenCoreDump(const std::string& path) {
   };
   process.open_file = [contents](const std::string& file) {
     const auto known = contents->files.find(file);
-    return known == contents->files.end() ? -1
-                                          : fcntl(known->second->fd(), F_DUPFD_CLOEXEC, 0);
+    return known == contents->files.end() ? -1 : fcntl(known->second->fd(), F_DUPFD_CLOEXEC, 0);
   };
   const bool is_debuggers = contents->signal == SIGSTOP || contents->signal == SIGTRAP;
   dump.signal = is_debuggers ? 0 : contents->signal;
