@@ -324,6 +324,11 @@ struct ThreadFacts {
     // it comes to a system call that changes something, or sleeps, or is not understood
     bool calls_kernel = false;
     bool reads_clock = false;
+    // It was in the same state only as far as that decides on its way: a counter, or the time, that
+    // it keeps beside that, went on. `polls` are what decides then.
+    bool in_part = false;
+    // It sleeps for a time in each period, and looks again: `period` is what it does in between.
+    bool naps = false;
     // A system call of the period, which has the same result each time and changes nothing.
     struct Call {
       std::string name;        // "epoll_wait"

@@ -37,6 +37,11 @@ struct InspectOptions {
   size_t most_stepped = 4;
   // of one look, for those among them that may be in a circle of many steps
   TimeNs long_step_time = 300 * kMillisecond;
+  // Of those who sleep for a time again and again: find out what they do in between. Each of at
+  // most `most_stepped` is followed from the end of such a sleep, which is waited for for so long,
+  // to the begin of the next one.
+  std::vector<int> nappers;
+  TimeNs longest_nap = 60 * kMillisecond;
   // after that, stacks and names are left out, and `troubles` say so
   TimeNs budget = 2 * kSecond;
 };

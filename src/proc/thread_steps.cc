@@ -184,6 +184,31 @@ bool ThreadStop::StepThroughCall(TimeNs until) {
   return true;
 }
 
+bool ThreadStop::FinishCall(TimeNs until) {
+  constexpr int kCallStop = SIGTRAP | 0x80;
+  constexpr TimeNs kBetweenLooks = 50'000;
+  if (ptrace(PTRACE_SETOPTIONS, tid_, nullptr, PTRACE_O_TRACESYSGOOD) != 0) return false;
+  for (int stops = 0; stops < 2; ++stops) {  // it is made again, or gone on with, and ends
+    if (!is_stopped_ || signal_ != 0 || ptrace(PTRACE_SYSCALL, tid_, nullptr, nullptr) != 0)
+      return false;
+    is_stopped_ = false;
+    is_in_call_ = true;
+    int status = 0;
+    for (pid_t got = 0; got != tid_; got = waitpid(tid_, &status, __WALL | WNOHANG)) {
+      if (got < 0 || clock_.Monotonic() > until) return false;
+      clock_.Sleep(kBetweenLooks);
+    }
+    if (!WIFSTOPPED(status)) return false;
+    is_stopped_ = true;
+    is_in_call_ = false;
+    if (WSTOPSIG(status) != kCallStop) {
+      signal_ = SignalOf(status);
+      return false;
+    }
+  }
+  return true;
+}
+
 // One instruction, or one system call. False: it is not carried out, or not to its end.
 bool ThreadStop::StepOn(StepKind kind, TimeNs until, const ReadMemory& read, StepMemory& memory,
                         StepState* state, std::vector<StepCall>* calls) {
@@ -214,7 +239,6 @@ StepTrace ThreadStop::Step(const StepLimits& limits, const ReadMemory& read, Ste
   CodeKinds kinds(read);
   std::unordered_map<uint64_t, size_t> seen;
   TimeNs until = limits.until;
-  bool is_longer = false;
   for (;;) {
     const auto [at, is_new] = seen.emplace(HashOf(state), trace.states.size());
     const bool is_back = !is_new && trace.states[at->second] == state;
@@ -222,8 +246,7 @@ StepTrace ThreadStop::Step(const StepLimits& limits, const ReadMemory& read, Ste
     trace.states.push_back(state);
     if (is_back || trace.states.size() > limits.most) return trace;
     if (clock_.Monotonic() > until) {
-      if (is_longer || !limits.longer) return trace;
-      is_longer = true;
+      if (!limits.longer) return trace;
       until = limits.longer(trace);
       if (clock_.Monotonic() > until) return trace;
     }

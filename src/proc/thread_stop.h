@@ -49,7 +49,8 @@ StoppedRegisters UnderstandRegisters(const user_regs_struct& raw, const ReadMemo
 struct StepLimits {
   TimeNs until = 0;  // monotonic
   size_t most = 0;   // steps
-  // Asked once, when `until` is over: until when more steps are worth while. May be empty.
+  // Asked when `until` is over, and when what it said is: until when more steps are worth while. A
+  // time that is over ends the steps. May be empty.
   std::function<TimeNs(const StepTrace&)> longer;
 };
 
@@ -78,6 +79,9 @@ class ThreadStop {
   // Whoever calls this must not be killed before this object ends: the kernel would leave the trap
   // flag on, of which the target would die. See process/step_helper.h.
   StepTrace Step(const StepLimits& limits, const ReadMemory& read, StepMemory& memory);
+  // Lets it go on with the system call that the stop has interrupted, and stops it at its end.
+  // False: that did not come before `until`, and it is left in there as by Step.
+  bool FinishCall(TimeNs until);
   // As many steps more as the trace's period, from the state that it ended in: whether it is in
   // that state again, its floating point and vector registers included.
   bool StepsBackInto(const StepTrace& trace, TimeNs until, const ReadMemory& read,

@@ -108,6 +108,8 @@ ThreadFacts::Spin ReadSpin(const SavedJson& json) {
   spin.reads_clock = TrueField(json, "reads_clock");
   spin.polled_variable = TextField(json, "variable");
   spin.polls_shared = TrueField(json, "polls_shared");
+  spin.in_part = TrueField(json, "in_part");
+  spin.naps = TrueField(json, "naps");
   spin.flickers_cut = TrueField(json, "changes_and_restores");
   spin.held_with_others = TrueField(json, "held_with_others");
   for (const SavedJson& each : ListField(json, "calls")) {

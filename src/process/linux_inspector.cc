@@ -98,6 +98,22 @@ LinuxInspector::Looks LinuxInspector::ReadAll(int pid, InspectionContext& contex
   return looks;
 }
 
+// Who naps and looks by turns with others is in vain only where all of them are at one time.
+void CheckNaps(Clock& clock, const std::vector<std::unique_ptr<ProcessLook>>& processes) {
+  constexpr TimeNs kLongest = 200 * kMillisecond;
+  const TimeNs until = clock.Monotonic() + kLongest;
+  for (; clock.Monotonic() < until; clock.Sleep(kMillisecond / 3)) {
+    const auto all = [&](const auto& is_so) {
+      return std::all_of(processes.begin(), processes.end(),
+                         [&](const auto& process) { return is_so(*process); });
+    };
+    if (all([](ProcessLook& process) { return process.BeginOfNaps(); }) &&
+        all([](ProcessLook& process) { return process.EndOfNaps(); }))
+      return;
+  }
+  for (const auto& process : processes) process->ForgetNaps();
+}
+
 // Of several that spin, each was seen in its circle at another time: two that take turns with a
 // lock are that, too. So all of them are held at one time, and stepped once more.
 void StepTogether(InspectionContext& context,
@@ -111,8 +127,10 @@ void StepTogether(InspectionContext& context,
     }
   }
   if (threads.size() < 2) return;
-  const auto loops = StepInHelper(context.clock, threads,
-                                  {context.options.step_time, context.options.long_step_time});
+  StepTimes times;
+  times.usual = context.options.step_time;
+  times.longest = context.options.long_step_time;
+  const auto loops = StepInHelper(context.clock, threads, times);
   if (!loops.ok()) return;  // then it is not known, as each of them says
   for (size_t i = 0; i < threads.size(); ++i) {
     const SteppedLoop& loop = loops.value()[i];
@@ -146,6 +164,7 @@ Result<SystemSample> LinuxInspector::Inspect(int pid, const InspectOptions& aske
       StepTogether(context, all);
     }).join();
   }
+  CheckNaps(clock_, processes);
   if (options.stacks) {
     for (auto& process : processes) process->FindHolders();
     for (auto& process : processes) {

@@ -235,6 +235,21 @@ void DoubtSpins(const FindingDraft& draft, const JudgedProcesses& judged, Proces
                        [&](uint32_t i) { return is_so(*judged.node(i).facts->spin); });
   };
   using Spin = ThreadFacts::Spin;
+  const bool naps = any([](const Spin& spin) { return spin.naps; });
+  const bool in_part = any([](const Spin& spin) { return spin.in_part && !spin.naps; });
+  const bool ask_or_run = any([](const Spin& spin) { return !spin.naps || AsksKernel(spin); });
+  if (((naps && ask_or_run) || in_part) && draft.members.size() > 1)
+    finding->Lower(Confidence::kPossible,
+                   "those who look again and again may do so by turns: that none of them found "
+                   "anything was not seen at one time");
+  if (naps)
+    finding->Lower(Confidence::kLikely,
+                   "who naps was followed from one nap to the next, and the others are taken to be "
+                   "alike");
+  else if (in_part)
+    finding->Lower(Confidence::kLikely,
+                   "what decides on the way round is the same each time; a counter, or the time, "
+                   "that goes on beside it is taken to decide nothing");
   if (any([](const Spin& spin) { return spin.polls_shared; })) {
     const bool known =
         !any([](const Spin& spin) { return spin.polls_shared && !spin.sharers_known; });
@@ -246,7 +261,8 @@ void DoubtSpins(const FindingDraft& draft, const JudgedProcesses& judged, Proces
     finding->Lower(Confidence::kLikely,
                    "the kernel answers its system calls, and may answer in another way");
   if (any([](const Spin& spin) {
-        return !spin.polls.empty() && spin.polled_variable.empty() && !AsksKernel(spin);
+        return !spin.polls.empty() && spin.polled_variable.empty() && !AsksKernel(spin) &&
+               !spin.naps;
       }))
     finding->Lower(
         Confidence::kLikely,

@@ -111,7 +111,8 @@ bool Retries(const ThreadFacts& thread, const std::vector<ThreadsById>& earlier)
 ThreadStand StandOf(const ThreadFacts& thread, const std::vector<ThreadsById>& earlier) {
   switch (thread.state) {
     case ThreadState::kRunning:
-      return Spins(thread) ? ThreadStand::kSpins : ThreadStand::kMoves;
+      return Spins(thread) && (!thread.spin->naps || NapsAndLooks(thread)) ? ThreadStand::kSpins
+                                                                           : ThreadStand::kMoves;
     case ThreadState::kStopped:
     case ThreadState::kTraced:
       return ThreadStand::kHalted;
@@ -127,6 +128,7 @@ ThreadStand StandOf(const ThreadFacts& thread, const std::vector<ThreadsById>& e
       break;
   }
   if (Retries(thread, earlier)) return ThreadStand::kWaits;
+  if (NapsAndLooks(thread)) return ThreadStand::kSpins;
   for (const ThreadsById& threads : earlier) {
     const auto before = threads.find(thread.tid);
     if (before == threads.end() || !IsSameWait(*before->second, thread)) return ThreadStand::kMoves;
@@ -174,12 +176,6 @@ FileSource SourceOf(const WaitFile& file, const ThreadWait& wait) {
   return FileSource::kUnknown;
 }
 
-// Nobody writes this pipe any more, nor can.
-bool IsAtItsEnd(const ThreadFacts::Spin::Call& call, const WaitFile& file) {
-  return call.wait.kind == WaitKind::kRead && call.result == 0 && file.kind == FileKind::kPipe &&
-         !IsNamedPipe(file) && file.others.empty() && !file.others_unknown;
-}
-
 bool IsOfPython(const ProcessFacts& process) {
   for (const ThreadFacts& thread : process.threads) {
     for (const StackFrame& frame : thread.stack) {
@@ -193,6 +189,15 @@ bool IsOfPython(const ProcessFacts& process) {
 
 }  // namespace
 
+bool IsHungUp(const ThreadFacts::Spin::Call& call, const WaitFile& file) {
+  const bool is_closed = file.kind == FileKind::kPipe && file.fd >= 0 && !IsNamedPipe(file) &&
+                         file.others.empty() && !file.others_unknown;
+  const bool is_at_end = call.wait.kind == WaitKind::kRead && call.result == 0;
+  const bool is_ready = call.wait.kind == WaitKind::kPoll &&
+                        std::count(call.ready.begin(), call.ready.end(), file.fd) != 0;
+  return is_closed && (is_at_end || is_ready);
+}
+
 uint64_t SignalsFromOutside(const ProcessFacts& process) {
   // The end of a child is a supplier of its own where it counts. Python has a handler for SIGINT
   // unless it is told otherwise.
@@ -204,6 +209,10 @@ uint64_t SignalsFromOutside(const ProcessFacts& process) {
 bool AsksKernel(const ThreadFacts::Spin& spin) {
   return std::any_of(spin.calls.begin(), spin.calls.end(),
                      [](const auto& call) { return call.wait.kind != WaitKind::kNone; });
+}
+
+bool NapsAndLooks(const ThreadFacts& thread) {
+  return Spins(thread) && thread.spin->naps && !thread.spin->polls_shared;
 }
 
 bool IsFileWait(WaitKind kind) {
@@ -428,7 +437,7 @@ void ProcessGraph::AddSpinEdges(uint32_t node) {
     is_known = is_known && call.wait.kind != WaitKind::kOther;
     pids.insert(call.wait.children.begin(), call.wait.children.end());
     for (const WaitFile& file : call.wait.files) {
-      if (IsAtItsEnd(call, file)) continue;
+      if (IsHungUp(call, file)) continue;
       const FileSource source = SourceOf(file, call.wait);
       // It looks again and again whether something has come from there.
       if (source == FileSource::kOutside) return Stand(node, ThreadStand::kMoves);

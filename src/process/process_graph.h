@@ -115,6 +115,13 @@ bool IsFileWait(WaitKind kind);
 // Its system calls ask for what others may give: not only for the CPU or its own number.
 bool AsksKernel(const ThreadFacts::Spin& spin);
 
+// The call says that the other end of a pipe is closed: nobody has that any more, nor can have it.
+bool IsHungUp(const ThreadFacts::Spin::Call& call, const WaitFile& file);
+
+// It sleeps for a time, looks, and sleeps again: what it looks at decides alone, and nobody outside
+// has that.
+bool NapsAndLooks(const ThreadFacts& thread);
+
 // It waits for something that only its own process could give, and that this process has: a lock of
 // a file through another descriptor, the backlog of a socket, its own end.
 bool WaitsForItself(const ProcessNode& node);

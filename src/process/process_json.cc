@@ -108,6 +108,8 @@ Json SpinObject(const ThreadFacts::Spin& spin) {
                              {"asks", call.wait.kind != WaitKind::kNone}});
   if (!spin.polled_variable.empty()) json["variable"] = spin.polled_variable;
   if (spin.polls_shared) json["polls_shared"] = true;
+  if (spin.in_part) json["in_part"] = true;
+  if (spin.naps) json["naps"] = true;
   if (!spin.flickers.empty() || spin.flickers_cut) json["changes_and_restores"] = true;
   if (spin.held_with_others) json["held_with_others"] = true;
   return json;

@@ -785,7 +785,11 @@ bool ProcessLook::WantsStop(const Work& work) const {
 
 void ProcessLook::Stop() {
   for (size_t i = 0; i < work_.size() && !context_.IsLate(); ++i) {
-    if (WantsStop(work_[i])) StopThread(&work_[i], &facts_.threads[i]);
+    const std::vector<int>& nappers = context_.options.nappers;
+    if (WantsStop(work_[i]))
+      StopThread(&work_[i], &facts_.threads[i]);
+    else if (std::count(nappers.begin(), nappers.end(), work_[i].raw.tid) != 0)
+      FollowNap(work_[i], &facts_.threads[i]);
   }
 }
 
@@ -812,7 +816,7 @@ void ProcessLook::StopThread(Work* work, ThreadFacts* thread) {
   StoreWalk(walker_->Walk(image, context_.options.most_frames), work, thread);
   const bool was_blocked = work->raw.IsBlocked();
   if (!was_blocked) {
-    StepThread(work->raw.status, interrupted >= 0, thread);
+    StepThread(work->raw.status, interrupted >= 0, image.registers.stack_pointer(), thread);
     AddPython(std::move(python), thread);
     return;
   }

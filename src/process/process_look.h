@@ -67,6 +67,7 @@ struct InspectionContext {
   Freezer freezer;
   TimeNs longest_stop = 0;
   size_t stepped = 0;
+  size_t followed = 0;      // from nap to nap
   TimeNs stepped_long = 0;  // of the time for long circles
 
   InspectionContext(Clock& its_clock, const ProcFolder& folder, const InspectOptions& its_options,
@@ -113,6 +114,11 @@ class ProcessLook {
   void StoreTogether(int tid, const SteppedLoop& loop);
   void FindHolders();                    // of locks that do not record it
   void FindOpeners(ProcessLook& other);  // of named pipes, by its code
+  // Whether all whose naps were followed are asleep there at one time, and what they look at is as
+  // it was then: `Begin` and `End` of all processes, one after the other. Else `ForgetNaps`.
+  bool BeginOfNaps();
+  bool EndOfNaps();
+  void ForgetNaps();
   void Verify();  // takes back what is said of threads that have moved meanwhile, or are frozen
 
   int pid() const { return pid_; }
@@ -121,6 +127,16 @@ class ProcessLook {
   ProcessFacts ReleaseFacts() { return std::move(facts_); }
 
  private:
+  // A thread whose nap was followed to the next.
+  struct Napper {
+    int tid = 0;
+    NapPlace place;
+    std::vector<uint64_t> polls;
+    uint64_t found = 0;
+    uint64_t switches = 0;
+  };
+  std::optional<uint64_t> SwitchesInNap(const Napper& napper) const;
+
   struct Work {
     RawThread raw;
     TaskSystemCall call;  // as a program of this machine's own width would make it
@@ -170,13 +186,18 @@ class ProcessLook {
   bool RunsOnce(const Work& work, size_t at) const;
   bool WantsStop(const Work& work) const;
   void StopThread(Work* work, ThreadFacts* thread);
-  void StepThread(const TaskStatus& status, bool was_in_call, ThreadFacts* thread);
-  void StoreLoop(const SteppedLoop& loop, ThreadFacts* thread);
+  void StepThread(const TaskStatus& status, bool was_in_call, uint64_t stack_pointer,
+                  ThreadFacts* thread);
+  void FollowNap(const Work& work, ThreadFacts* thread);
+  std::optional<NapPlace> NapPlaceOf(const Work& work, const ThreadFacts& thread) const;
+  SteppedThread ToStep(int tid, uint64_t stack_pointer) const;
+  void StoreSpin(const SteppedLoop& loop, ThreadFacts* thread);
   bool IsOfDataFile(const MemoryMapping& mapping) const;
   void CollectPolls(const LoopAccess& access, uint64_t stack_pointer, ThreadFacts::Spin* spin);
   void NamePolls(ThreadFacts::Spin* spin);
   void CollectFlickers(const SteppedLoop& loop, ThreadFacts::Spin* spin);
   void CollectCall(const StepCall& call, ThreadFacts::Spin* spin);
+  WaitFile EndOfProcess(int pid);
   std::vector<int> ReadyOfEpoll(const StepCall& call, int epoll) const;
   bool NapsAgain(const Work& work, ThreadFacts* thread);
   std::string VariableName(uint64_t address);
@@ -200,6 +221,7 @@ class ProcessLook {
   std::vector<MemoryMapping> mappings_;
   StackWalker* walker_ = nullptr;
   std::string walker_trouble_;
+  std::map<int, SteppedThread> stepped_;        // by thread: those that ran
   std::map<uint64_t, LockCall> lock_calls_;     // by address of a function: as its name tells
   std::map<uint64_t, LockCall> calls_by_code_;  // likewise: as its code tells
   std::unique_ptr<PythonReader> python_;
@@ -207,6 +229,7 @@ class ProcessLook {
   std::unique_ptr<PythonTasks> python_tasks_;
   std::string python_module_;  // the file that the interpreter is in
   std::set<int> leads_to_;
+  std::vector<Napper> nappers_;
 };
 
 }  // namespace hangscope

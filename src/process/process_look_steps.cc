@@ -9,6 +9,7 @@
 #include <iterator>
 
 #include "base/build_features.h"
+#include "process/process_graph.h"
 #include "process/process_look.h"
 #include "process/signal_sets.h"
 #include "process/step_helper.h"
@@ -70,7 +71,8 @@ std::string BaseOf(const std::string& variable) { return variable.substr(0, vari
 
 // What runs may go in circles. It does where it is in the same state again, memory included: then
 // nothing but what others do to the memory and to the files that it reads, or a signal, ends that.
-void ProcessLook::StepThread(const TaskStatus& status, bool was_in_call, ThreadFacts* thread) {
+void ProcessLook::StepThread(const TaskStatus& status, bool was_in_call, uint64_t stack_pointer,
+                             ThreadFacts* thread) {
   if (!context_.options.step_running || context_.stepped >= context_.options.most_stepped) return;
   if (const char* const why_not = WhyNotToStep(status); why_not != nullptr) {
     Warn(fmt::format("whether thread {} ({}) goes in circles was not seen: {}", thread->tid,
@@ -78,9 +80,11 @@ void ProcessLook::StepThread(const TaskStatus& status, bool was_in_call, ThreadF
     return;
   }
   ++context_.stepped;
-  const StepTimes times = {context_.options.step_time,
-                           context_.options.long_step_time - context_.stepped_long};
-  const auto stepped = StepInHelper(context_.clock, {{thread->tid, read_memory_}}, times);
+  stepped_[thread->tid] = ToStep(thread->tid, stack_pointer);
+  StepTimes times;
+  times.usual = context_.options.step_time;
+  times.longest = context_.options.long_step_time - context_.stepped_long;
+  const auto stepped = StepInHelper(context_.clock, {stepped_[thread->tid]}, times);
   if (!stepped.ok()) {
     if (!was_in_call) Warn(stepped.status().message());  // else it may have fallen asleep
     return;
@@ -88,14 +92,26 @@ void ProcessLook::StepThread(const TaskStatus& status, bool was_in_call, ThreadF
   const SteppedLoop& loop = stepped.value().front();
   context_.longest_stop = std::max(context_.longest_stop, loop.held);
   if (loop.held > 2 * times.usual) context_.stepped_long += loop.held;
-  StoreLoop(loop, thread);
+  StoreSpin(loop, thread);
+}
+
+SteppedThread ProcessLook::ToStep(int tid, uint64_t stack_pointer) const {
+  SteppedThread thread{tid, read_memory_, {}, {}};
+  if (const MemoryMapping* const stack = FindMapping(mappings_, stack_pointer))
+    thread.stack = {stack->begin, stack->end};
+  for (const MemoryMapping& mapping : mappings_) {
+    if (mapping.path == "[vdso]") thread.clock_code = {mapping.begin, mapping.end};
+  }
+  return thread;
 }
 
 std::vector<SteppedThread> ProcessLook::Spinners() const {
   std::vector<SteppedThread> spinners;
   for (const ThreadFacts& thread : facts_.threads) {
-    if (thread.spin && thread.spin->period > 0 && !thread.spin->writes_memory)
-      spinners.push_back({thread.tid, read_memory_});
+    const auto stepped = stepped_.find(thread.tid);
+    if (thread.spin && thread.spin->period > 0 && !thread.spin->writes_memory &&
+        !thread.spin->naps && stepped != stepped_.end())
+      spinners.push_back(stepped->second);
   }
   return spinners;
 }
@@ -104,11 +120,11 @@ void ProcessLook::StoreTogether(int tid, const SteppedLoop& loop) {
   const auto thread = std::find_if(facts_.threads.begin(), facts_.threads.end(),
                                    [&](const ThreadFacts& each) { return each.tid == tid; });
   if (thread == facts_.threads.end()) return;
-  StoreLoop(loop, &*thread);
+  StoreSpin(loop, &*thread);
   thread->spin->held_with_others = true;
 }
 
-void ProcessLook::StoreLoop(const SteppedLoop& loop, ThreadFacts* thread) {
+void ProcessLook::StoreSpin(const SteppedLoop& loop, ThreadFacts* thread) {
   ThreadFacts::Spin spin;
   spin.steps = loop.steps;
   spin.period = loop.period;
@@ -117,6 +133,7 @@ void ProcessLook::StoreLoop(const SteppedLoop& loop, ThreadFacts* thread) {
   spin.calls_kernel = loop.access.calls_kernel;
   spin.reads_clock = loop.access.reads_clock;
   spin.writes_memory = loop.changes_memory;
+  spin.in_part = loop.in_part;
   const MemoryMapping* const code = FindMapping(mappings_, loop.access.begin);
   spin.of_anonymous_code = code != nullptr && code->path.empty();
   if (loop.access.understood) CollectPolls(loop.access, loop.stack_pointer, &spin);
@@ -128,12 +145,105 @@ void ProcessLook::StoreLoop(const SteppedLoop& loop, ThreadFacts* thread) {
     AddChildrenThatEnd(&handler);
     spin.others.insert(spin.others.end(), handler.children.begin(), handler.children.end());
   }
+  // What goes on for ever and waits for nothing computes.
+  if (spin.in_part && spin.polls.empty() && !AsksKernel(spin)) spin.period = 0;
   if (!HANGSCOPE_HAS_CAPSTONE && spin.period > 0) {
     Warn(fmt::format(
         "what thread {} ({}) polls is not known: this hangscope was built without capstone",
         thread->tid, thread->name));
   }
   thread->spin = std::move(spin);
+}
+
+// In the innermost function that is none of the C library's it looks, and that is called again and
+// again only with what it has found.
+std::optional<NapPlace> ProcessLook::NapPlaceOf(const Work& work, const ThreadFacts& thread) const {
+  const auto is_of_library = [](const StackFrame& frame) {
+    return frame.module.starts_with("libc.so") || frame.module.starts_with("libpthread");
+  };
+  const std::vector<StackPlace>& places = work.places;
+  NapPlace nap;
+  nap.pc = nap.back = work.raw.call->pc;
+  nap.stack_pointer = nap.stack_pointer_back = work.raw.call->stack_pointer;
+  for (const StackPlace& place : places) {
+    const auto frame = std::find_if(thread.stack.begin(), thread.stack.end(),
+                                    [&](const StackFrame& each) { return each.pc == place.pc; });
+    if (frame == thread.stack.end() || !place.stack_pointer) return std::nullopt;
+    if (is_of_library(*frame)) continue;
+    if (&place == &places[0]) return nap;
+    nap.back = place.pc + 1;  // `pc` is in the call
+    nap.stack_pointer_back = *place.stack_pointer;
+    return nap;
+  }
+  return std::nullopt;
+}
+
+void ProcessLook::FollowNap(const Work& work, ThreadFacts* thread) {
+  if (!thread->wait.has_timeout || facts_.is_32_bit || !work.raw.IsBlocked() ||
+      work.raw.status.tracer != 0 || !StopIsHarmlessIn(work.raw.call->number) ||
+      WhyNotToStep(work.raw.status) != nullptr ||
+      context_.followed >= context_.options.most_stepped)
+    return;
+  StepTimes times;
+  times.usual = context_.options.step_time;
+  times.nap = NapPlaceOf(work, *thread);
+  times.longest_nap = context_.options.longest_nap;
+  if (!times.nap) return;
+  ++context_.followed;
+  const auto stepped = StepInHelper(
+      context_.clock, {ToStep(thread->tid, thread->stack_pointer)}, times);
+  if (!stepped.ok()) return;  // it did not come to its next nap in time
+  SteppedLoop loop = stepped.value().front();
+  context_.longest_stop = std::max(context_.longest_stop, loop.held);
+  Napper napper{thread->tid, *times.nap, {}, loop.found, 0};
+  for (const StepRange& range : loop.access.reads) napper.polls.push_back(range.address);
+  const WaitKind kind = thread->wait.kind;
+  if (kind == WaitKind::kMutex || kind == WaitKind::kRwLock || kind == WaitKind::kSemaphore)
+    loop.access.reads.push_back({thread->wait.address, 4});  // the call itself looks there
+  StoreSpin(loop, thread);
+  thread->spin->naps = true;
+  // An interpreter looks at much that is its own, whatever its program does.
+  constexpr size_t kMostOfProgram = 16;
+  if (python_ || thread->spin->polls.size() > kMostOfProgram) thread->spin->period = 0;
+  if (thread->spin->period == 0) return;
+  nappers_.push_back(std::move(napper));
+}
+
+// How often it has given up the CPU, where it is in the nap in which it was followed.
+std::optional<uint64_t> ProcessLook::SwitchesInNap(const Napper& napper) const {
+  const auto now = ReadThread(context_.proc, pid_, napper.tid);
+  const bool naps = now && now->IsBlocked() && now->call->pc == napper.place.pc &&
+                    now->call->stack_pointer == napper.place.stack_pointer;
+  return naps ? std::optional(now->status.voluntary_switches) : std::nullopt;
+}
+
+bool ProcessLook::BeginOfNaps() {
+  return std::all_of(nappers_.begin(), nappers_.end(), [&](Napper& napper) {
+    const auto switches = SwitchesInNap(napper);
+    napper.switches = switches.value_or(0);
+    return switches.has_value();
+  });
+}
+
+bool ProcessLook::EndOfNaps() {
+  const auto value = [&](uint64_t part) {
+    uint32_t now = 0;
+    return memory_.ReadInto(part, &now, sizeof now) ? std::optional(now) : std::nullopt;
+  };
+  const auto is_same = [&](const Napper& napper) {
+    return HashOfParts(napper.polls, value) == napper.found;
+  };
+  const auto still_naps = [&](const Napper& napper) {
+    return SwitchesInNap(napper) == napper.switches;
+  };
+  return std::all_of(nappers_.begin(), nappers_.end(), is_same) &&
+         std::all_of(nappers_.begin(), nappers_.end(), still_naps);
+}
+
+void ProcessLook::ForgetNaps() {
+  for (ThreadFacts& thread : facts_.threads) {
+    if (thread.spin && thread.spin->naps) thread.spin.reset();
+  }
 }
 
 // Of a private mapping, what the process has not written is what others write to its file. Nobody
@@ -178,14 +288,18 @@ void ProcessLook::CollectPolls(const LoopAccess& access, uint64_t stack_pointer,
   spin->sharers.assign(sharers.begin(), sharers.end());
 }
 
-// One that is all of a variable rather than a part of one; a part where there is nothing else.
+// One that is all of a variable rather than a part of one; a part where there is nothing else. What
+// a library of the system has beside that is its own: a setting, a table.
 void ProcessLook::NamePolls(ThreadFacts::Spin* spin) {
   constexpr size_t kFew = 4;
   std::string part;
   bool is_of_one = true;
   if (python_) return;  // its names are the interpreter's
   for (size_t i = 0; i < std::min(spin->polls.size(), kMostNamed); ++i) {
-    const std::string name = VariableName(spin->polls[i]);
+    const uint64_t address = spin->polls[i];
+    if (spin->polls.size() > 1 && walker_ != nullptr && walker_->IsOfSystemLibrary(address))
+      continue;
+    const std::string name = VariableName(address);
     if (!name.empty() && name.find('+') == std::string::npos) {
       spin->polled_variable = name;
       return;
@@ -207,6 +321,18 @@ void ProcessLook::CollectFlickers(const SteppedLoop& loop, ThreadFacts::Spin* sp
   spin->flickers_cut = loop.flickers_cut;
 }
 
+// Nobody else's descriptor leads to it. Of groups, and where numbers are others inside, it is not
+// known who that is.
+WaitFile ProcessLook::EndOfProcess(int pid) {
+  WaitFile end;
+  end.kind = FileKind::kProcess;
+  if (pid > 0 && !has_own_ids_) {
+    end.others = {{pid, -1}};
+    leads_to_.insert(pid);
+  }
+  return end;
+}
+
 // As of a thread that sleeps in it.
 void ProcessLook::CollectCall(const StepCall& call, ThreadFacts::Spin* spin) {
   ThreadFacts::Spin::Call told;
@@ -217,6 +343,10 @@ void ProcessLook::CollectCall(const StepCall& call, ThreadFacts::Spin* spin) {
   if (call.number == SYS_ioctl) {  // how much there is to be read
     meaning.kind = WaitKind::kRead;
     meaning.files = {{static_cast<int>(call.arguments[0]), true}};
+  }
+  if (call.number == SYS_kill || call.number == SYS_tgkill) {  // whether it is there
+    meaning.kind = WaitKind::kRead;
+    told.wait.files = {EndOfProcess(static_cast<int>(call.arguments[0]))};
   }
   told.wait.kind = AsksForItself(call.number) ? WaitKind::kNone : meaning.kind;
   told.wait.has_timeout = true;

@@ -140,19 +140,35 @@ bool Retry(const FindingDraft& draft, const JudgedProcesses& judged) {
 }
 
 // "spin for tx_lock and for rx_lock" of two that do so.
-std::string SpinTexts(const FindingDraft& draft, const JudgedProcesses& judged) {
+// " for lock_a and for lock_b".
+std::string EachOf(const std::set<std::string>& each) {
   constexpr size_t kMost = 2;
-  constexpr std::string_view kOfOne = "spins";
-  std::set<std::string> each;
-  for (const uint32_t i : draft.members)
-    each.insert(DoesWhat(*judged.node(i).facts, judged.look).substr(kOfOne.size()));
-  std::string text = "spin";
+  std::string text;
   size_t shown = 0;
   for (const std::string& what : each) {
     if (shown == kMost) return text + fmt::format(" and in {} other ways", each.size() - kMost);
     text += (shown++ == 0 || what.empty() ? "" : " and") + what;
   }
   return text;
+}
+
+std::string SpinTexts(const FindingDraft& draft, const JudgedProcesses& judged) {
+  constexpr std::string_view kOfOne = "spins";
+  constexpr std::string_view kAgain = ", again and again";
+  std::set<std::string> spin, nap;
+  for (const uint32_t i : draft.members) {
+    const ThreadFacts& thread = *judged.node(i).facts;
+    std::string what = DoesWhat(thread, judged.look);
+    if (!NapsAndLooks(thread)) {
+      spin.insert(what.substr(kOfOne.size()));
+      continue;
+    }
+    if (what.ends_with(kAgain)) what.resize(what.size() - kAgain.size());
+    const size_t at = what.find(" for ");
+    nap.insert(at == std::string::npos ? "" : what.substr(at));
+  }
+  return (spin.empty() ? "" : "spin" + EachOf(spin)) + (spin.empty() || nap.empty() ? "" : " or ") +
+         (nap.empty() ? "" : "nap and look again" + EachOf(nap));
 }
 
 }  // namespace

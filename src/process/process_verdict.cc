@@ -158,11 +158,18 @@ void ProcessJudge::AddEvidence(const FindingDraft& draft, ProcessFinding* findin
   for (const uint32_t i : draft.members) {
     if (!spins || !node(i).facts->spin) continue;
     const ThreadFacts::Spin& spin = *node(i).facts->spin;
-    finding->evidence.push_back(fmt::format(
-        "{}: {} steps in {:#x}..{:#x}{}, in the same state again after each {}, {}, {}",
-        ThreadLabel(*node(i).facts), FormatCount(spin.steps), spin.begin, spin.end,
-        spin.of_anonymous_code ? ", which is code of no file" : "", FormatCount(spin.period),
-        spin.flickers.empty() ? "nothing stored" : "what it stores included", CallsOfSpin(spin)));
+    finding->evidence.push_back(
+        fmt::format("{}: {} steps in {:#x}..{:#x}{}, {} after {}{}, {}, {}",
+                    ThreadLabel(*node(i).facts), FormatCount(spin.steps), spin.begin, spin.end,
+                    spin.of_anonymous_code ? ", which is code of no file" : "",
+                    spin.naps      ? "asleep again for the same"
+                    : spin.in_part ? "on the same way again"
+                                   : "in the same state again",
+                    spin.naps ? "" : "each ", FormatCount(spin.period),
+                    !spin.flickers.empty() ? "what it stores included"
+                    : spin.in_part         ? "nothing stored that others have"
+                                           : "nothing stored",
+                    CallsOfSpin(spin)));
   }
 }
 
@@ -197,6 +204,11 @@ void ProcessJudge::AddFinding(const FindingDraft& draft) {
   finding.summary = SummaryOf(draft, judged_);
   JudgeConfidence(draft, judged_, &finding);
   AddTasks(draft, &finding);
+  // Naps cost nobody anything: that they are for ever is worth saying only where it is likely.
+  const auto naps = [&](uint32_t i) { return NapsAndLooks(*node(i).facts); };
+  if (draft.kind == FindingKind::kSpin && !finding.IsBad() &&
+      std::all_of(draft.members.begin(), draft.members.end(), naps))
+    return;
   AddEvidence(draft, &finding);
   Finish(std::move(finding));
 }
@@ -307,7 +319,8 @@ void ProcessJudge::AddStates() {
 // up its CPU: burning that in one state is worth saying all the same.
 void ProcessJudge::AddSpinners() {
   for (uint32_t i = 0; i < judged_.graph.nodes().size(); ++i) {
-    if (node(i).stand != ThreadStand::kSpins || judged_.stuck[i]) continue;
+    const bool spins = node(i).stand == ThreadStand::kSpins && !judged_.stuck[i];
+    if (!spins || node(i).facts->spin->naps || node(i).facts->spin->in_part) continue;
     FindingDraft draft;
     draft.kind = FindingKind::kSpin;
     draft.members = {i};

@@ -237,12 +237,11 @@ std::string HeldBy(const WaitFile& file, int own, const SystemSample& look) {
 // "the end of process 4713 server (fd 3)"
 std::string EndText(const WaitFile& file, int own, const SystemSample& look) {
   const std::set<int> pids = HoldersOf(file);
-  return fmt::format("{} (fd {})",
-                     pids.empty() ? "the end of a process"
-                     : pids == std::set<int>{own}
-                         ? "the end of its own process"
-                         : "the end of process " + Processes(pids, 0, look),
-                     file.fd);
+  const std::string end = pids.empty() ? "the end of a process"
+                          : pids == std::set<int>{own}
+                              ? "the end of its own process"
+                              : "the end of process " + Processes(pids, 0, look);
+  return file.fd < 0 ? end : fmt::format("{} (fd {})", end, file.fd);
 }
 
 // "System V semaphore 1 of set 3, last taken by 4713 server"; "..., private to 4712 client, 4713
@@ -413,6 +412,7 @@ std::string PollText(const ThreadFacts::Spin::Call& call, int own, const SystemS
     const auto ready = find(call.ready[0]);
     const std::string what = ready == files.end() ? fmt::format("fd {}", call.ready[0])
                                                   : NumberedText(*ready, own, look);
+    if (ready != files.end() && IsHungUp(call, *ready)) return what + " has no other end any more";
     return what +
            (ready != files.end() && !ready->wants_read ? " is ready" : " is ready and is not read");
   }
@@ -433,6 +433,11 @@ std::string SpinCallText(const ThreadFacts::Spin::Call& call, int own, const Sys
                 ? "there is no such child"
                 : fmt::format("{} has not come", ChildText(wait, look)));
   if (wait.files.empty()) return name;
+  if (wait.files[0].kind == FileKind::kProcess && wait.files[0].fd < 0) {
+    const std::string end = EndText(wait.files[0], own, look);
+    return call.result < 0 ? fmt::format("{}: {}", name, ErrorText(static_cast<int>(-call.result)))
+                           : fmt::format("{}: {} has not come", name, end);
+  }
   const std::string of = name + " of " + NumberedText(wait.files[0], own, look);
   const bool has_none = call.result == -EAGAIN || (call.name == "ioctl" && call.result == 0);
   if (has_none)
@@ -498,6 +503,19 @@ std::string NapText(const ThreadFacts& thread, const SystemSample& look) {
   return fmt::format("naps{}{}, again and again",
                      wait.timeout ? " " + FormatNap(*wait.timeout) : "",
                      own == thread.stack.end() ? "" : " in " + Short(own->function));
+}
+
+// "naps 2 ms and looks again for ready_flag".
+std::string NapAndLookText(const ThreadFacts& thread, const SystemSample& look) {
+  constexpr std::string_view kSpins = "spins";
+  const ThreadWait& wait = thread.wait;
+  const bool is_for_lock = wait.kind == WaitKind::kMutex || wait.kind == WaitKind::kRwLock ||
+                           wait.kind == WaitKind::kSemaphore;
+  if (is_for_lock) return NapText(thread, look);
+  return fmt::format(
+      "naps{} and looks again{}",
+      wait.timeout && wait.kind == WaitKind::kTime ? " " + FormatNap(*wait.timeout) : "",
+      SpinText(*thread.spin, thread.pid, look).substr(kSpins.size()));
 }
 
 std::vector<std::string> CallersOf(const ThreadFacts& thread) {
@@ -713,6 +731,7 @@ std::string ForHowLong(const ThreadFacts& thread, const SystemSample& look) {
 std::string DoesWhat(const ThreadFacts& thread, const SystemSample& look) {
   const std::string time = ForHowLong(thread, look);
   const std::string lasted = time.empty() ? "" : " " + time;
+  if (NapsAndLooks(thread)) return NapAndLookText(thread, look);
   switch (thread.state) {
     case ThreadState::kRunning:
       return thread.spin && thread.spin->period != 0 ? SpinText(*thread.spin, thread.pid, look)

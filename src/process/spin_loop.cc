@@ -1,16 +1,11 @@
 #include "process/spin_loop.h"
 
-#include "base/build_features.h"
-#if HANGSCOPE_HAS_CAPSTONE
-#include <capstone/capstone.h>
-#endif
 #include <algorithm>
-#include <array>
-#include <optional>
-#include <tuple>
 #include <unordered_set>
 
+#include "base/build_features.h"
 #include "proc/step_calls.h"
+#include "process/steps/step_examiner.h"
 
 namespace hangscope {
 namespace {
@@ -38,256 +33,9 @@ class RangeSet {
   bool is_full_ = false;
 };
 
-// DWARF's number of a general register of 64 bits; nothing of others.
-std::optional<size_t> NumberOf(unsigned capstone_register) {
-  switch (capstone_register) {
-    case X86_REG_RAX:
-      return 0;
-    case X86_REG_RDX:
-      return 1;
-    case X86_REG_RCX:
-      return 2;
-    case X86_REG_RBX:
-      return 3;
-    case X86_REG_RSI:
-      return 4;
-    case X86_REG_RDI:
-      return 5;
-    case X86_REG_RBP:
-      return 6;
-    case X86_REG_RSP:
-      return 7;
-    case X86_REG_R8:
-      return 8;
-    case X86_REG_R9:
-      return 9;
-    case X86_REG_R10:
-      return 10;
-    case X86_REG_R11:
-      return 11;
-    case X86_REG_R12:
-      return 12;
-    case X86_REG_R13:
-      return 13;
-    case X86_REG_R14:
-      return 14;
-    case X86_REG_R15:
-      return 15;
-    default:
-      return std::nullopt;
-  }
-}
-
-// Of a part of a register, the whole.
-unsigned Whole(unsigned capstone_register) {
-  constexpr std::pair<unsigned, unsigned> kParts[] = {
-      {X86_REG_EAX, X86_REG_RAX},  {X86_REG_EDX, X86_REG_RDX},  {X86_REG_ECX, X86_REG_RCX},
-      {X86_REG_EBX, X86_REG_RBX},  {X86_REG_ESI, X86_REG_RSI},  {X86_REG_EDI, X86_REG_RDI},
-      {X86_REG_EBP, X86_REG_RBP},  {X86_REG_R8D, X86_REG_R8},   {X86_REG_R9D, X86_REG_R9},
-      {X86_REG_R10D, X86_REG_R10}, {X86_REG_R11D, X86_REG_R11}, {X86_REG_R12D, X86_REG_R12},
-      {X86_REG_R13D, X86_REG_R13}, {X86_REG_R14D, X86_REG_R14}, {X86_REG_R15D, X86_REG_R15}};
-  for (const auto& [part, whole] : kParts) {
-    if (part == capstone_register) return whole;
-  }
-  return capstone_register;
-}
-
-std::optional<uint64_t> Value(unsigned capstone_register, const StepState& state,
-                              uint64_t next_pc) {
-  if (capstone_register == X86_REG_INVALID) return 0;
-  if (capstone_register == X86_REG_RIP) return next_pc;
-  const auto number = NumberOf(capstone_register);
-  return number ? std::optional<uint64_t>(state.general[*number]) : std::nullopt;
-}
-
-std::optional<uint64_t> AddressOf(const x86_op_mem& memory, const StepState& state,
-                                  uint64_t next_pc) {
-  const auto base = Value(memory.base, state, next_pc);
-  const auto index = Value(memory.index, state, next_pc);
-  if (!base || !index) return std::nullopt;
-  uint64_t address =
-      *base + *index * static_cast<uint64_t>(memory.scale) + static_cast<uint64_t>(memory.disp);
-  if (memory.segment == X86_REG_FS) address += state.segments[0];
-  if (memory.segment == X86_REG_GS) address += state.segments[1];
-  return address;
-}
-
-// Instructions whose memory operand is not accessed.
-bool OnlyNamesMemory(unsigned id) {
-  switch (id) {
-    case X86_INS_LEA:
-    case X86_INS_NOP:
-    case X86_INS_PREFETCH:
-    case X86_INS_PREFETCHNTA:
-    case X86_INS_PREFETCHT0:
-    case X86_INS_PREFETCHT1:
-    case X86_INS_PREFETCHT2:
-    case X86_INS_PREFETCHW:
-      return true;
-    default:
-      return false;
-  }
-}
-
-StepCall CallOf(const StepState& state) {
-  const auto& g = state.general;
-  return {static_cast<int>(g[0]), {g[5], g[4], g[1], g[10], g[8], g[9]}, 0};
-}
-
-bool IsAddition(unsigned id) {
-  return id == X86_INS_ADD || id == X86_INS_SUB || id == X86_INS_INC || id == X86_INS_DEC ||
-         id == X86_INS_XADD;
-}
-
-// What it computes with may be in registers that are not part of a StepState.
-bool UsesVectors(const cs_insn& instruction) {
-  const cs_detail& detail = *instruction.detail;
-  return std::any_of(detail.groups, detail.groups + detail.groups_count, [](unsigned group) {
-    switch (group) {
-      case X86_GRP_CMOV:
-      case X86_GRP_BMI:
-      case X86_GRP_BMI2:
-      case X86_GRP_ADX:
-      case X86_GRP_MODE32:
-      case X86_GRP_MODE64:
-      case X86_GRP_NOT64BITMODE:
-        return false;
-      default:
-        return group >= X86_GRP_VM;  // of those before it every machine has some
-    }
-  });
-}
-
-bool ReadsClock(unsigned id) {
-  return id == X86_INS_RDTSC || id == X86_INS_RDTSCP || id == X86_INS_RDPMC || id == X86_INS_LSL;
-}
-
 #endif
 
 }  // namespace
-
-#if HANGSCOPE_HAS_CAPSTONE
-
-// What one instruction does to memory, as the registers before it tell.
-struct StepEffect {
-  bool understood = true;
-  uint64_t size = 0;  // of the instruction
-  std::vector<StepRange> reads;
-  std::vector<StepRange> writes;
-  CallUse use = CallUse::kAsks;  // of a system call
-  bool reads_clock = false;
-  bool uses_vectors = false;
-  std::optional<size_t> counts;  // adds to this register; kCountsMemory: to what it writes
-};
-constexpr size_t kCountsMemory = std::tuple_size_v<decltype(StepState::general)>;
-
-class StepExaminer {
- public:
-  explicit StepExaminer(const ReadMemory& read) : read_(read) {
-    is_open_ = cs_open(CS_ARCH_X86, CS_MODE_64, &capstone_) == CS_ERR_OK;
-    if (is_open_) cs_option(capstone_, CS_OPT_DETAIL, CS_OPT_ON);
-  }
-  ~StepExaminer() {
-    for (auto& [pc, instruction] : instructions_) {
-      if (instruction != nullptr) cs_free(instruction, 1);
-    }
-    if (is_open_) cs_close(&capstone_);
-  }
-  StepExaminer(const StepExaminer&) = delete;
-  StepExaminer& operator=(const StepExaminer&) = delete;
-
-  StepEffect EffectOf(const StepState& state) {
-    StepEffect effect;
-    const cs_insn* const instruction = At(state.pc);
-    if (instruction == nullptr) {
-      effect.understood = false;
-      return effect;
-    }
-    effect.size = instruction->size;
-    effect.reads_clock = ReadsClock(instruction->id);
-    effect.uses_vectors = UsesVectors(*instruction);
-    if (instruction->id == X86_INS_SYSCALL) CollectCall(CallOf(state), &effect);
-    CollectOperands(*instruction, state, &effect);
-    CollectStack(*instruction, state, &effect);
-    return effect;
-  }
-
- private:
-  const cs_insn* At(uint64_t pc) {
-    const auto known = instructions_.find(pc);
-    if (known != instructions_.end()) return known->second;
-    constexpr size_t kLongest = 15;
-    uint8_t code[kLongest] = {};
-    size_t size = kLongest;
-    while (size > 0 && !read_(pc, code, size)) --size;  // it may be the last of its mapping
-    cs_insn* instruction = nullptr;
-    if (is_open_ && size > 0 && cs_disasm(capstone_, code, size, pc, 1, &instruction) != 1)
-      instruction = nullptr;
-    return instructions_[pc] = instruction;
-  }
-
-  void CollectCall(const StepCall& call, StepEffect* effect) {
-    constexpr uint64_t kMost = 1 << 16;
-    effect->use = UseOf(call, read_);
-    effect->reads_clock = effect->reads_clock || effect->use == CallUse::kClock;
-    effect->reads = effect->writes = MemoryOf(call);
-    for (const StepRange& range : effect->writes)
-      effect->understood = effect->understood && range.bytes <= kMost;
-  }
-
-  void CollectOperands(const cs_insn& instruction, const StepState& state, StepEffect* effect) {
-    if (OnlyNamesMemory(instruction.id)) return;
-    const uint64_t next_pc = state.pc + instruction.size;
-    const cs_x86& x86 = instruction.detail->x86;
-    for (int i = 0; i < x86.op_count; ++i) {
-      const cs_x86_op& operand = x86.operands[i];
-      if (i == 0 && IsAddition(instruction.id))
-        effect->counts = operand.type == X86_OP_REG ? NumberOf(Whole(operand.reg))
-                                                    : std::optional(kCountsMemory);
-      if (operand.type != X86_OP_MEM) continue;
-      const auto address = AddressOf(operand.mem, state, next_pc);
-      if (!address || operand.size == 0) {
-        effect->understood = false;
-        continue;
-      }
-      // Whether it is only read, the disassembler does not always know; of what it does not, the
-      // worse is taken.
-      if (operand.access != CS_AC_READ) effect->writes.push_back({*address, operand.size});
-      if (operand.access != CS_AC_WRITE) effect->reads.push_back({*address, operand.size});
-    }
-  }
-
-  void CollectStack(const cs_insn& instruction, const StepState& state, StepEffect* effect) {
-    constexpr uint64_t kWord = 8;
-    const uint64_t sp = state.general[7];
-    switch (instruction.id) {
-      case X86_INS_PUSH:
-      case X86_INS_CALL:
-        effect->writes.push_back({sp - kWord, kWord});
-        break;
-      case X86_INS_POP:
-      case X86_INS_RET:
-        effect->reads.push_back({sp, kWord});
-        break;
-      case X86_INS_LEAVE:
-        effect->reads.push_back({state.general[6], kWord});
-        break;
-      default:
-        break;
-    }
-  }
-
-  const ReadMemory& read_;
-  csh capstone_ = 0;
-  bool is_open_ = false;
-  std::unordered_map<uint64_t, cs_insn*> instructions_;
-};
-
-#else
-
-class StepExaminer {};
-
-#endif
 
 LoopAccess ExamineSteps(std::span<const StepState> states, const ReadMemory& read) {
   LoopAccess access;
@@ -326,6 +74,7 @@ namespace {
 constexpr uint64_t kWord = 8;
 constexpr size_t kMostWords = 8192;
 constexpr size_t kMostProgressions = 4096;
+constexpr size_t kMostStores = 200'000;
 constexpr int kOften = 8;
 
 uint64_t HashOf(uint64_t word, uint64_t value) {
@@ -337,14 +86,7 @@ uint64_t HashOf(uint64_t word, uint64_t value) {
 }  // namespace
 
 LoopMemory::LoopMemory(const ReadMemory& read)
-    : read_(read),
-#if HANGSCOPE_HAS_CAPSTONE
-      examiner_(std::make_unique<StepExaminer>(read))
-#else
-      examiner_(nullptr)
-#endif
-{
-}
+    : read_(read), examiner_(std::make_unique<StepExaminer>(read)) {}
 
 LoopMemory::~LoopMemory() = default;
 
@@ -364,7 +106,7 @@ void LoopMemory::Know(uint64_t word, uint64_t value) {
   now = value;
 }
 
-void LoopMemory::Touch(const StepRange& range) {
+void LoopMemory::Touch(const StepRange& range, bool is_own) {
   const uint64_t begin = range.address / kWord * kWord;
   const uint64_t count = (range.address + range.bytes - begin + kWord - 1) / kWord;
   std::vector<uint64_t> values(count);
@@ -376,8 +118,23 @@ void LoopMemory::Touch(const StepRange& range) {
       is_understood_ = false;
       return;
     }
+    if (!is_own && known != words_.end() && known->second.second != values[i]) others_write_ = true;
     Know(word, values[i]);
   }
+}
+
+void LoopMemory::Load(const StepRange& range) {
+  constexpr uint64_t kPart = 4;
+  for (uint64_t part = range.address / kPart * kPart; part < range.address + range.bytes;
+       part += kPart) {
+    uint32_t value = 0;
+    if (read_(part, &value, sizeof value)) loads_[part] = value;
+  }
+}
+
+std::optional<uint32_t> LoopMemory::Loaded(uint64_t part) const {
+  const auto at = loads_.find(part);
+  return at == loads_.end() ? std::nullopt : std::optional(at->second);
 }
 
 void LoopMemory::Before(const StepState& state) {
@@ -393,8 +150,11 @@ void LoopMemory::Before(const StepState& state) {
   uses_vectors_ = uses_vectors_ || effect.uses_vectors;
   is_counting_ = effect.counts.has_value();
   counting_ = {state.pc, effect.counts.value_or(0)};
+  if (keeps_loads_) {
+    for (const StepRange& range : effect.reads) Load(range);
+  }
   touched_ = std::move(effect.writes);
-  for (const StepRange& range : touched_) Touch(range);
+  for (const StepRange& range : touched_) Touch(range, false);
 #else
   (void)state;
   is_understood_ = false;
@@ -410,11 +170,15 @@ uint64_t LoopMemory::After() {
       const auto known = words_.find(begin + i * kWord);
       if (known != words_.end()) before[i] = known->second.second;
     }
-    Touch(range);
+    Touch(range, true);
     for (uint64_t i = 0; i < count; ++i) {
       const auto known = words_.find(begin + i * kWord);
-      if (known != words_.end() && before[i] != known->second.second)
-        changed_.insert(begin + i * kWord);
+      if (known == words_.end()) continue;
+      if (before[i] != known->second.second) changed_.insert(begin + i * kWord);
+      if (stores_.size() < kMostStores)
+        stores_.push_back({step_, begin + i * kWord, before[i], known->second.second});
+      else
+        is_understood_ = false;
     }
   }
 #if HANGSCOPE_HAS_CAPSTONE
@@ -425,12 +189,21 @@ uint64_t LoopMemory::After() {
       progressions_[counting_].Add(known->second.second);
   }
 #endif
+  ++step_;
   return is_understood_ ? contents_ : 0;
 }
 
 bool LoopMemory::Counts() const {
   return std::any_of(progressions_.begin(), progressions_.end(),
                      [](const auto& each) { return each.second.length >= kOften; });
+}
+
+bool LoopMemory::CountsIn(const std::vector<StepPlace>& registers) const {
+  return std::any_of(progressions_.begin(), progressions_.end(), [&](const auto& each) {
+    const size_t where = each.first.second;
+    return each.second.length >= kOften &&
+           (where == kCountsMemory || std::count(registers.begin(), registers.end(), where) != 0);
+  });
 }
 
 std::vector<uint64_t> LoopMemory::TakeChanged() {

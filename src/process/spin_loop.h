@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <span>
 #include <unordered_map>
@@ -14,6 +15,7 @@
 
 #include "proc/process_memory.h"
 #include "proc/step_trace.h"
+#include "process/steps/loop_slice.h"
 
 namespace hangscope {
 
@@ -36,8 +38,6 @@ struct LoopAccess {
 // nothing is `understood`.
 LoopAccess ExamineSteps(std::span<const StepState> states, const ReadMemory& read);
 
-class StepExaminer;
-
 // What a thread has written since its first step.
 class LoopMemory final : public StepMemory {
  public:
@@ -53,6 +53,17 @@ class LoopMemory final : public StepMemory {
   // Some instruction has counted on by the same number again and again, to the last: such a loop
   // does not come back to where it was.
   bool Counts() const;
+  // The same, as far as that was by constant steps of these registers.
+  bool CountsIn(const std::vector<StepPlace>& registers) const;
+  // All that it has stored, as far as that is understood.
+  const std::vector<LoopStore>& stores() const { return stores_; }
+  StepExaminer& examiner() { return *examiner_; }
+  // From now on, keep what it loads.
+  void KeepLoads() { keeps_loads_ = true; }
+  // What it has loaded from there last, four bytes; nothing: it has not.
+  std::optional<uint32_t> Loaded(uint64_t part) const;
+  // Somebody else has changed a word that it writes.
+  bool others_write() const { return others_write_; }
   // Words that held another value after a store than before it; since the last call.
   std::vector<uint64_t> TakeChanged();
 
@@ -64,7 +75,8 @@ class LoopMemory final : public StepMemory {
     void Add(uint64_t value);
   };
   void Know(uint64_t word, uint64_t value);
-  void Touch(const StepRange& range);
+  void Load(const StepRange& range);
+  void Touch(const StepRange& range, bool is_own);
 
   const ReadMemory& read_;
   const std::unique_ptr<StepExaminer> examiner_;
@@ -74,6 +86,11 @@ class LoopMemory final : public StepMemory {
   std::unordered_map<uint64_t, std::pair<uint64_t, uint64_t>> words_;  // at first, now
   std::vector<StepRange> touched_;                                     // by what comes next
   std::set<uint64_t> changed_;
+  std::vector<LoopStore> stores_;
+  size_t step_ = 0;
+  bool others_write_ = false;
+  bool keeps_loads_ = false;
+  std::unordered_map<uint64_t, uint32_t> loads_;
   std::map<std::pair<uint64_t, size_t>, Progression> progressions_;  // by pc and register
   std::pair<uint64_t, size_t> counting_;  // what comes next; the register, or kMemory
   bool is_counting_ = false;

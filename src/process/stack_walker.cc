@@ -739,6 +739,13 @@ std::string StackWalker::Variable(uint64_t address) {
   return symbol->address == address ? name : fmt::format("{}+{}", name, address - symbol->address);
 }
 
+bool StackWalker::IsOfSystemLibrary(uint64_t address) const {
+  Dwfl_Module* const module = ModuleOfVariable(address);
+  if (module == nullptr) return false;
+  const std::string path = PathOf(module);
+  return IsOfSystem(path) && path != program_;
+}
+
 std::optional<uint64_t> StackWalker::AddressOf(uint64_t in_module, std::string_view name) {
   Dwfl_Module* const module = dwfl_addrmodule(dwfl_, in_module);
   if (module == nullptr) return std::nullopt;

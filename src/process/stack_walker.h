@@ -82,6 +82,8 @@ class StackWalker {
   std::optional<Function> FunctionAt(uint64_t address);
   // The variable that `address` is in: "lock_a", "queue+16"; empty: nobody says.
   std::string Variable(uint64_t address);
+  // `address` is among the variables of a library that the system or a compiler has.
+  bool IsOfSystemLibrary(uint64_t address) const;
   // Where the variable `name` of the file mapped at `in_module` lies.
   std::optional<uint64_t> AddressOf(uint64_t in_module, std::string_view name);
 

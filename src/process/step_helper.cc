@@ -2,9 +2,11 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <linux/futex.h>
 #include <poll.h>
 #include <signal.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -12,11 +14,15 @@
 #include <cerrno>
 #include <cstring>
 #include <memory>
+#include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
 #include <type_traits>
 #include <unordered_set>
+#include <utility>
+#include <vector>
 
 #include "proc/proc_folder.h"
 #include "proc/thread_stop.h"
@@ -25,9 +31,9 @@ namespace hangscope {
 namespace {
 
 constexpr size_t kMostStepsInAll = 100'000;
-constexpr size_t kFewSteps = 64;          // so few tell nothing: the machine is busy
 constexpr size_t kMostStepsTwice = 2000;  // a longer circle is gone around once where that will do
 constexpr TimeNs kLongestWaitForHelper = kSecond;  // besides its steps; the machine may be busy
+constexpr int kTimesUsual = 3;                     // where the machine is too busy for enough steps
 constexpr size_t kMostSentReads = 65536;
 constexpr size_t kMostSentCalls = 64;
 constexpr size_t kMostSentFlickers = 256;
@@ -38,6 +44,7 @@ struct Report {
   uint64_t steps;
   uint64_t period;
   uint64_t stack_pointer;
+  uint64_t found;
   int64_t held;
   uint64_t begin;
   uint64_t end;
@@ -46,6 +53,7 @@ struct Report {
   uint64_t flickers;
   bool flickers_cut;
   bool changes_memory;
+  bool in_part;
   bool understood;
   bool calls_kernel;
   bool yields;
@@ -97,28 +105,96 @@ std::unique_ptr<ThreadStop> StopBetweenCalls(Clock& clock, int tid) {
   return nullptr;
 }
 
-SteppedLoop StepHeld(Clock& clock, ThreadStop& stop, const ReadMemory& read, TimeNs usual,
-                     TimeNs end) {
+bool IsIn(const CodeRange& range, uint64_t address) {
+  return address >= range.first && address < range.second;
+}
+
+// What a round whose way is the same for ever tells: steps `begin` to `end`.
+void TellRound(const StepTrace& trace, size_t begin, size_t end, const LoopSlice& slice,
+               const CodeRange& stack, LoopMemory& memory, const ReadMemory& read,
+               SteppedLoop* loop) {
+  constexpr uint64_t kPart = 4;
+  loop->period = end - begin;
+  loop->in_part = true;
+  loop->access = ExamineSteps(std::span(trace.states).subspan(begin, end - begin), read);
+  loop->access.reads_clock = false;  // but that does not decide
+  loop->access.reads.clear();
+  for (const uint64_t part : slice.polls) loop->access.reads.push_back({part, kPart});
+  loop->changes_memory =
+      !memory.is_understood() || std::any_of(slice.changed.begin(), slice.changed.end(),
+                                             [&](uint64_t word) { return !IsIn(stack, word); });
+  std::set<uint64_t> flickers;
+  for (const LoopStore& store : memory.stores()) {
+    if (store.step >= begin && store.step < end && store.before != store.after)
+      flickers.insert(store.word);
+  }
+  loop->flickers.assign(flickers.begin(), flickers.end());
+}
+
+// Some part of what decides on its way is memory that is not its own.
+bool LooksForSomething(const LoopSlice& slice, const CodeRange& stack) {
+  return std::any_of(slice.polls.begin(), slice.polls.end(),
+                     [&](uint64_t part) { return !IsIn(stack, part); });
+}
+
+// A futex that it did not sleep on, as the word was not what it had to be, is that now.
+bool FoundAnotherWord(const StepTrace& trace, const ReadMemory& read) {
+  return std::any_of(trace.calls.begin(), trace.calls.end(), [&](const StepCall& call) {
+    uint32_t word = 0;
+    const auto operation = static_cast<int>(call.arguments[1]) & FUTEX_CMD_MASK;
+    return call.number == SYS_futex && call.result == -EAGAIN &&
+           (operation == FUTEX_WAIT || operation == FUTEX_WAIT_BITSET) &&
+           read(call.arguments[0], &word, sizeof word) &&
+           word == static_cast<uint32_t>(call.arguments[2]);
+  });
+}
+
+// What a thread did while it was held, and what is found out of that afterwards.
+struct HeldSteps {
+  explicit HeldSteps(const ReadMemory& read) : memory(read) {}
+  LoopMemory memory;
+  StepTrace trace;
   SteppedLoop loop;
-  LoopMemory memory(read);
+  bool may_be_round = false;
+};
+
+void StepHeld(Clock& clock, ThreadStop& stop, const SteppedThread& thread, TimeNs usual, TimeNs end,
+              HeldSteps* held) {
+  LoopMemory& memory = held->memory;
+  SteppedLoop& loop = held->loop;
   const TimeNs start = clock.Monotonic();
   end = std::max(end, start + usual);
   StepLimits limits;
   limits.until = start + usual;
   limits.most = kMostStepsInAll;
   // Where vectors count, the circle is gone around twice, and must close in half of the time.
-  limits.longer = [&](const StepTrace& trace) {
-    const bool may_come_back = memory.is_understood() && !memory.Counts() &&
-                               (trace.states.size() < kFewSteps || IsInALoop(trace));
-    return !may_come_back ? 0 : memory.uses_vectors() ? start + (end - start) / 2 : end;
+  std::optional<TimeNs> may_be_longer;
+  limits.longer = [&](const StepTrace& so_far) {
+    // On a busy machine it may hardly have begun.
+    constexpr size_t kFewSteps = 1000;
+    const TimeNs soon = start + kTimesUsual * usual;
+    if (may_be_longer) return *may_be_longer;
+    if (memory.is_understood() && so_far.states.size() < kFewSteps && clock.Monotonic() < soon)
+      return soon;
+    may_be_longer = 0;
+    if (!memory.is_understood() || !IsInALoop(so_far)) return TimeNs{0};
+    LoopSlice slice;
+    const bool is_steady = FindSteadyRound(so_far.states, memory.stores(), thread.clock_code,
+                                           memory.examiner(), &slice)
+                               .has_value();
+    const bool may_come_back =
+        !is_steady && (!memory.Counts() || (!slice.registers.empty() && !memory.CountsIn(slice)));
+    if (may_come_back) may_be_longer = memory.uses_vectors() ? start + (end - start) / 2 : end;
+    return *may_be_longer;
   };
-  const StepTrace trace = stop.Step(limits, read, memory);
-  if (trace.states.size() < 2) return loop;
+  held->trace = stop.Step(limits, thread.read, memory);
+  const StepTrace& trace = held->trace;
+  if (trace.states.size() < 2) return;
   loop.steps = trace.states.size() - 1;
   loop.stack_pointer = trace.states.back().general[ThreadRegisters::kStackPointer];
   const size_t looked_at = trace.period > 0 ? trace.period : loop.steps;
   const size_t first = loop.steps - looked_at;
-  loop.access = ExamineSteps(std::span(trace.states).subspan(first, looked_at), read);
+  loop.access = ExamineSteps(std::span(trace.states).subspan(first, looked_at), thread.read);
   // What it may have changed before it came into the circle counts as part of that, too.
   loop.flickers = memory.TakeChanged();
   // The same again, with an eye on what the registers that are no part of a state hold, and on
@@ -126,22 +202,38 @@ SteppedLoop StepHeld(Clock& clock, ThreadStop& stop, const ReadMemory& read, Tim
   const bool is_proven = trace.period > kMostStepsTwice && memory.is_understood() &&
                          !loop.access.uses_vectors && trace.calls.empty();
   const TimeNs until = std::max(end, clock.Monotonic() + usual);
-  if (trace.period > 0 && (is_proven || stop.StepsBackInto(trace, until, read, memory))) {
+  if (trace.period > 0 && (is_proven || stop.StepsBackInto(trace, until, thread.read, memory))) {
     loop.period = trace.period;
     loop.changes_memory = !memory.is_understood();
     if (!is_proven) loop.flickers = memory.TakeChanged();
   }
+  // Who waits so for a lock that others have, and give back, is none that spins.
+  const bool is_moved = memory.others_write() || FoundAnotherWord(trace, thread.read);
+  if (is_moved) loop.period = 0;
   const bool all_calls = CollectCalls(trace, first, &loop.calls);
   loop.access.calls_kernel = loop.access.calls_kernel || trace.wants_kernel || !all_calls;
   if (loop.period == 0)
     loop.changes_memory = !loop.access.understood || !loop.access.writes.empty();
-  return loop;
+  held->may_be_round = loop.period == 0 && !is_moved && !trace.wants_kernel && all_calls &&
+                       memory.is_understood();
+}
+
+void FindRound(const SteppedThread& thread, HeldSteps* held) {
+  if (!held->may_be_round) return;
+  LoopMemory& memory = held->memory;
+  const StepTrace& trace = held->trace;
+  LoopSlice slice;
+  const auto round =
+      FindSteadyRound(trace.states, memory.stores(), thread.clock_code, memory.examiner(), &slice);
+  if (round && LooksForSomething(slice, thread.stack))
+    TellRound(trace, *round, *round + slice.steps, slice, thread.stack, memory, thread.read,
+              &held->loop);
 }
 
 // Empty where one of them does not stop.
 std::vector<SteppedLoop> StepHere(Clock& clock, const std::vector<SteppedThread>& threads,
                                   const StepTimes& times) {
-  std::vector<SteppedLoop> loops;
+  std::vector<std::unique_ptr<HeldSteps>> held;
   const TimeNs begin = clock.Monotonic();
   {
     std::vector<std::unique_ptr<ThreadStop>> stops;
@@ -150,11 +242,114 @@ std::vector<SteppedLoop> StepHere(Clock& clock, const std::vector<SteppedThread>
       if (stops.back() == nullptr) return {};
     }
     const TimeNs end = clock.Monotonic() + std::max(times.longest, times.usual);
-    for (size_t i = 0; i < threads.size(); ++i)
-      loops.push_back(StepHeld(clock, *stops[i], threads[i].read, times.usual, end));
+    for (size_t i = 0; i < threads.size(); ++i) {
+      held.push_back(std::make_unique<HeldSteps>(threads[i].read));
+      StepHeld(clock, *stops[i], threads[i], times.usual, end, held.back().get());
+    }
   }
-  for (SteppedLoop& loop : loops) loop.held = clock.Monotonic() - begin;
+  const TimeNs for_so_long = clock.Monotonic() - begin;
+  std::vector<SteppedLoop> loops;
+  for (size_t i = 0; i < threads.size(); ++i) {
+    FindRound(threads[i], held[i].get());
+    loops.push_back(std::move(held[i]->loop));
+    loops.back().held = for_so_long;
+  }
   return loops;
+}
+
+// The round of one that naps: from the end of one nap to the begin of the next, in the function
+// that calls for it. Nothing: it is not all there.
+std::optional<std::pair<size_t, size_t>> RoundOf(const StepTrace& trace, const NapPlace& nap,
+                                                 StepExaminer& examiner) {
+  constexpr size_t kStackPointer = ThreadRegisters::kStackPointer;
+  constexpr uint64_t kCallBytes = 2, kPushed = 8;
+  const std::vector<StepState>& states = trace.states;
+  const StepState& last = states.back();
+  if (last.pc + kCallBytes != nap.pc || last.general[kStackPointer] != nap.stack_pointer)
+    return std::nullopt;
+  if (nap.back == nap.pc) return std::pair(size_t{0}, states.size() - 1);
+  const auto is_back = [&](const StepState& state) {
+    return state.pc == nap.back && state.general[kStackPointer] == nap.stack_pointer_back;
+  };
+  const auto first = std::find_if(states.begin(), states.end(), is_back);
+  if (first == states.end()) return std::nullopt;
+  const auto begin = static_cast<size_t>(first - states.begin());
+  for (size_t i = states.size() - 1; i-- > begin;) {
+    const StepState& state = states[i];
+    if (state.general[kStackPointer] != nap.stack_pointer_back) continue;
+    const bool calls = states[i + 1].general[kStackPointer] == nap.stack_pointer_back - kPushed &&
+                       state.pc + examiner.EffectOf(state).size == nap.back;
+    return calls ? std::optional(std::pair(begin, i)) : std::nullopt;
+  }
+  return std::nullopt;
+}
+
+// As the nap leaves it: what a function may overwrite is what it was after the nap before.
+StepState AfterNap(const StepState& before, const StepState& after_earlier) {
+  constexpr size_t kOverwritten[] = {0, 1, 2, 4, 5, 8, 9, 10, 11};
+  StepState after = before;
+  after.pc = after_earlier.pc;
+  after.flags = after_earlier.flags;
+  for (const size_t each : kOverwritten) after.general[each] = after_earlier.general[each];
+  return after;
+}
+
+// Null: it is none, or does not stop. What it does in between takes a moment.
+std::unique_ptr<ThreadStop> StopInNap(Clock& clock, int tid, const NapPlace& nap) {
+  constexpr int kTries = 5;
+  for (int tries = 0; tries < kTries; ++tries) {
+    if (tries > 0) clock.Sleep(kMillisecond / 2);
+    auto stop = ThreadStop::Stop(clock, tid, kLongestWaitForStop);
+    const auto registers =
+        stop.ok() ? (*stop)->Registers() : Result<ThreadRegisters>(stop.status());
+    if (!registers.ok()) return nullptr;
+    if (StopIsHarmlessIn((*stop)->interrupted_call()) && registers->pc == nap.pc &&
+        registers->stack_pointer() == nap.stack_pointer)
+      return std::move(*stop);
+  }
+  return nullptr;
+}
+
+// Waits for the end of its nap, and follows it to the next. The nap itself is as long as it was.
+SteppedLoop StepFromNap(Clock& clock, const SteppedThread& thread, const StepTimes& times) {
+  const ReadMemory& read = thread.read;
+  SteppedLoop loop;
+  LoopMemory memory(read);
+  memory.KeepLoads();
+  StepTrace trace;
+  {
+    auto stop = StopInNap(clock, thread.tid, *times.nap);
+    if (stop == nullptr || !stop->FinishCall(clock.Monotonic() + times.longest_nap)) return loop;
+    const TimeNs begin = clock.Monotonic();
+    StepLimits limits;
+    limits.until = begin + kTimesUsual * times.usual;
+    limits.most = kMostStepsInAll;
+    trace = stop->Step(limits, read, memory);
+    stop.reset();
+    loop.held = clock.Monotonic() - begin;
+  }
+  if (trace.states.size() < 2 || !trace.wants_kernel || !memory.is_understood()) return loop;
+  loop.steps = trace.states.size() - 1;
+  loop.stack_pointer = times.nap->stack_pointer_back;
+  const auto round = RoundOf(trace, *times.nap, memory.examiner());
+  if (!round) return loop;
+  const auto [begin, end] = *round;
+  std::vector<StepState> states(trace.states.begin() + static_cast<long>(begin),
+                                trace.states.begin() + static_cast<long>(end) + 1);
+  const bool is_call = times.nap->back == times.nap->pc;
+  StepState after = AfterNap(states.back(), states.front());
+  if (is_call) {  // the kernel leaves the others
+    after = states.back();
+    after.pc = states.front().pc;
+    for (const size_t each : {0, 2, 11}) after.general[each] = states.front().general[each];
+  }
+  states.push_back(after);
+  const LoopSlice slice =
+      SliceLoop(states, begin, memory.stores(), thread.clock_code, true, memory.examiner());
+  if (!slice.closes || !CollectCalls(trace, begin, &loop.calls)) return loop;
+  TellRound(trace, begin, end, slice, thread.stack, memory, read, &loop);
+  loop.found = HashOfParts(slice.polls, [&](uint64_t part) { return memory.Loaded(part); });
+  return loop;
 }
 
 template <typename T>
@@ -167,6 +362,7 @@ void Send(int fd, const SteppedLoop& loop) {
   const Report report = {loop.steps,
                          loop.period,
                          loop.stack_pointer,
+                         loop.found,
                          loop.held,
                          access.begin,
                          access.end,
@@ -175,6 +371,7 @@ void Send(int fd, const SteppedLoop& loop) {
                          std::min(loop.flickers.size(), kMostSentFlickers),
                          loop.flickers.size() > kMostSentFlickers,
                          loop.changes_memory,
+                         loop.in_part,
                          access.understood,
                          access.calls_kernel,
                          access.yields,
@@ -200,7 +397,10 @@ void Send(int fd, const SteppedLoop& loop) {
   sigprocmask(SIG_BLOCK, &all, nullptr);
   (void)setpgid(0, 0);
   prctl(PR_SET_NAME, "stepper");
-  for (const SteppedLoop& loop : StepHere(clock, threads, times)) Send(fd, loop);
+  const std::vector<SteppedLoop> loops =
+      times.nap ? std::vector{StepFromNap(clock, threads[0], times)}
+                : StepHere(clock, threads, times);
+  for (const SteppedLoop& loop : loops) Send(fd, loop);
   _exit(0);
 }
 
@@ -247,6 +447,8 @@ bool TakeLoop(std::string_view* bytes, SteppedLoop* loop) {
   loop->held = report.held;
   loop->changes_memory = report.changes_memory;
   loop->flickers_cut = report.flickers_cut;
+  loop->in_part = report.in_part;
+  loop->found = report.found;
   loop->access.begin = report.begin;
   loop->access.end = report.end;
   loop->access.understood = report.understood;
@@ -272,6 +474,18 @@ Result<std::vector<SteppedLoop>> Understand(std::string_view bytes,
 
 }  // namespace
 
+uint64_t HashOfParts(const std::vector<uint64_t>& parts,
+                     const std::function<std::optional<uint32_t>(uint64_t)>& value) {
+  constexpr uint64_t kFactor = 0x9e3779b97f4a7c15u;
+  uint64_t hash = 0;
+  for (const uint64_t part : parts) {
+    const auto known = value(part);
+    hash = (hash ^ (known ? *known : kFactor)) * kFactor + part;
+    hash ^= hash >> 29;
+  }
+  return hash;
+}
+
 Result<std::vector<SteppedLoop>> StepInHelper(Clock& clock,
                                               const std::vector<SteppedThread>& threads,
                                               const StepTimes& times) {
@@ -285,7 +499,8 @@ Result<std::vector<SteppedLoop>> StepInHelper(Clock& clock,
     return Status::FromErrno(errno, "start", "the process that steps");
   }
   const auto count = static_cast<TimeNs>(threads.size());
-  const TimeNs longest = std::max(2 * times.usual * count, times.longest) + kLongestWaitForHelper;
+  const TimeNs longest = std::max(4 * times.usual * count, times.longest) + times.longest_nap +
+                         kLongestWaitForHelper;
   const std::string bytes = ReadUntil(clock, ends[0], clock.Monotonic() + longest);
   close(ends[0]);
   // It is never killed: it may have a thread in its hands. One that is late is left to init.

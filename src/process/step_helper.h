@@ -1,4 +1,4 @@
-// Single-steps a thread, in a process of its own.
+// Single-steps threads, in a process of its own.
 //
 // A thread whose tracer is killed goes on, as a rule. Not one that was told to carry out a single
 // instruction: the kernel leaves the CPU's trap flag on, and the next instruction kills the program
@@ -7,6 +7,8 @@
 #ifndef HANGSCOPE_PROCESS_STEP_HELPER_H
 #define HANGSCOPE_PROCESS_STEP_HELPER_H
 
+#include <functional>
+#include <optional>
 #include <vector>
 
 #include "base/clock.h"
@@ -32,21 +34,45 @@ struct SteppedLoop {
   // Words that held something else for a part of the period: who polls them sees that.
   std::vector<uint64_t> flickers;
   bool flickers_cut = false;  // there are more
+  // Only what decides on its way was the same again, as LoopSlice has it; the reads are those then.
+  bool in_part = false;
+  // Of one that naps: stands for what the reads were in the round; see HashOfParts.
+  uint64_t found = 0;
+};
+
+// Of what memory holds at `parts`, of four bytes each. `value`: of one of them; nothing: unknown.
+uint64_t HashOfParts(const std::vector<uint64_t>& parts,
+                     const std::function<std::optional<uint32_t>(uint64_t)>& value);
+
+// Where a thread naps: in a system call, which a function of the program has made, or a function of
+// the C library that that one has called.
+struct NapPlace {
+  uint64_t pc = 0;  // behind the system call
+  uint64_t stack_pointer = 0;
+  uint64_t back = 0;  // in the function, where the call returns to; `pc`: it is the system call
+  uint64_t stack_pointer_back = 0;
 };
 
 struct StepTimes {
   TimeNs usual = 0;    // for every thread
   TimeNs longest = 0;  // for one that may be in a long circle
+  // Of one that naps: from there to there, instead of from where it is.
+  std::optional<NapPlace> nap;
+  TimeNs longest_nap = 0;  // that is waited for
 };
 
 struct SteppedThread {
   int tid = 0;
   ReadMemory read;  // of its memory
+  // Where they are there; nothing: not known.
+  CodeRange clock_code;
+  CodeRange stack;
 };
 
 // Holds `threads`, all at one time, and steps one after another: each for about `times.usual`, or,
 // where it may still come back to where it was, until all of them took `times.longest`. While one
 // is stepped, the others stand. What each did, in their order; fails where one could not be held.
+// One that naps is one alone.
 Result<std::vector<SteppedLoop>> StepInHelper(Clock& clock,
                                               const std::vector<SteppedThread>& threads,
                                               const StepTimes& times);

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <iterator>
 #include <optional>
+#include <set>
 #include <vector>
 
 #include "base/capabilities.h"
@@ -146,6 +147,75 @@ void ObserveRetries(Clock& clock, ProcessInspector& inspector, const WhyProcessO
   looks->push_back(std::move(newest));
 }
 
+// It sleeps for a short time, as far as that is known, and may have done so before.
+bool MayNap(const ThreadFacts* before, const ThreadFacts& now) {
+  constexpr TimeNs kShort = kSecond;
+  const auto naps = [](const ThreadFacts& thread) {
+    const ThreadWait& wait = thread.wait;
+    return thread.state == ThreadState::kSleeping && wait.has_timeout && wait.files.empty();
+  };
+  const auto runs = [](const ThreadFacts& thread) {
+    return thread.state == ThreadState::kRunning && (!thread.spin || thread.spin->period == 0);
+  };
+  if (before == nullptr) return false;
+  if (naps(now) && now.wait.timeout) return *now.wait.timeout <= kShort;
+  return (naps(now) && (now.naps_again || runs(*before))) || (naps(*before) && runs(now));
+}
+
+// Those who would wait for nobody but each other, and for others that stand still, if they did
+// nothing in between but look.
+std::vector<int> WhoMayNapInVain(const std::vector<SystemSample>& looks) {
+  std::vector<SystemSample> if_so = looks;
+  std::set<int> may;
+  for (ProcessFacts& process : if_so.back().processes) {
+    for (ThreadFacts& thread : process.threads) {
+      if (process.is_32_bit || !MayNap(FindThread(looks.front(), thread.tid), thread)) continue;
+      may.insert(thread.tid);
+      thread.spin.emplace();
+      thread.spin->period = 1;
+      thread.spin->naps = true;
+    }
+  }
+  std::vector<int> who;
+  if (may.empty()) return who;
+  for (const ProcessFinding& finding : JudgeProcess(if_so).findings) {
+    if (!finding.IsBad()) continue;
+    std::copy_if(finding.threads.begin(), finding.threads.end(), std::back_inserter(who),
+                 [&](int tid) { return may.count(tid) != 0; });
+  }
+  return who;
+}
+
+bool WereFollowed(const SystemSample& look, const std::vector<int>& nappers) {
+  return std::all_of(nappers.begin(), nappers.end(), [&](int tid) {
+    const ThreadFacts* const thread = FindThread(look, tid);
+    return thread != nullptr && thread->spin && thread->spin->naps;
+  });
+}
+
+// What those do between two naps: one look more, or a few where one of them was just awake.
+void FollowNappers(Clock& clock, ProcessInspector& inspector, const WhyProcessOptions& options,
+                   InspectOptions inspect, TwoLooks* two) {
+  constexpr int kTries = 4;
+  inspect.nappers = WhoMayNapInVain(two->looks);
+  if (!options.stop || inspect.nappers.empty()) return;
+  inspect.longest_nap = kSecond + kSecond / 10;
+  inspect.budget += static_cast<TimeNs>(inspect.nappers.size()) * inspect.longest_nap;
+  for (int tries = 0; tries < kTries; ++tries) {
+    auto look = inspector.Inspect(options.pid, inspect);
+    if (!look.ok() || !IsOf(options.pid, *look)) return;
+    if (!look->leads.empty()) {
+      inspect.with.insert(inspect.with.end(), look->leads.begin(), look->leads.end());
+      auto again = SamplePair(clock, inspector, options, inspect);
+      if (again.ok()) *two = std::move(*again);
+    } else {
+      two->looks.back() = std::move(*look);
+    }
+    NoteNaps(two->looks.front(), &two->looks.back());
+    if (WereFollowed(two->looks.back(), inspect.nappers)) return;
+  }
+}
+
 Result<TwoLooks> SampleTwice(Clock& clock, ProcessInspector& inspector,
                              const WhyProcessOptions& options, InspectOptions inspect = {}) {
   auto two = SamplePair(clock, inspector, options, inspect);
@@ -161,6 +231,7 @@ Result<TwoLooks> SampleTwice(Clock& clock, ProcessInspector& inspector,
     if (again.ok()) *two = std::move(*again);
   }
   NoteNaps(two->looks.front(), &two->looks.back());
+  if (options.observes_retries) FollowNappers(clock, inspector, options, inspect, &*two);
   if (options.observes_retries && options.others.empty() && Suspects(two->looks))
     ObserveRetries(clock, inspector, options, inspect, &two->looks);
   const TimeNs wall = clock.Wall();

@@ -330,6 +330,115 @@ TEST(ProcessRetries, OneMayWaitWithoutALimit) {
   EXPECT_EQ(Only(judgement).confidence, Confidence::kLikely);
 }
 
+// Sleeps for a time, and was followed from one such sleep to the next.
+ThreadFacts& Naps(World* world, int pid, int tid, const char* variable) {
+  ThreadFacts& thread = world->Spins(pid, tid);
+  thread.state = ThreadState::kSleeping, thread.wait.kind = WaitKind::kTime;
+  thread.wait.has_timeout = true, thread.wait.timeout = 2 * kMillisecond;
+  thread.spin->naps = thread.spin->in_part = true, thread.spin->polled_variable = variable;
+  return thread;
+}
+
+TEST(ProcessNaps, WhoNapsAndLooksForWhatNobodyIsLeftToGiveDoesSoForEver) {
+  World world;
+  Naps(&world, 10, 10, "ready");
+  const ProcessFinding finding = Only(world.Judge());
+  EXPECT_EQ(finding.kind, Kind::kSpin);
+  EXPECT_EQ(finding.confidence, Confidence::kLikely);
+  EXPECT_EQ(finding.summary,
+            "spin, its only thread naps 2 ms and looks again for ready, and nobody is left to end "
+            "that");
+  Naps(&world, 10, 11, "done");
+  EXPECT_EQ(Only(world.Judge()).summary,
+            "spin, 2 of 2 threads nap and look again for done and for ready, and nobody is left to "
+            "end that");
+}
+
+TEST(ProcessNaps, WhomSomebodyMayGiveThatIsLeftAlone) {
+  World beside;
+  Naps(&beside, 10, 10, "ready");
+  beside.Thread(10, 11, WaitKind::kAccept);
+  EXPECT_TRUE(beside.Judge().findings.empty()) << "who waits for the outside";
+  World timed;
+  Naps(&timed, 10, 10, "ready");
+  timed.Thread(10, 11, WaitKind::kTime);
+  EXPECT_TRUE(timed.Judge().findings.empty()) << "who sleeps for a time, and was not followed";
+  World handles;
+  handles.Process(10).caught_signals = kTerm;
+  Naps(&handles, 10, 10, "ready");
+  EXPECT_TRUE(handles.Judge().findings.empty()) << "a handler of a signal";
+  World shared;
+  ThreadFacts& thread = Naps(&shared, 10, 10, "ready");
+  thread.spin->polls_shared = thread.spin->sharers_known = true;
+  EXPECT_TRUE(shared.Judge().findings.empty()) << "who has the memory, too";
+  World works;
+  Naps(&works, 10, 10, "ready").spin->writes_memory = true;
+  EXPECT_TRUE(works.Judge().findings.empty()) << "it does something";
+}
+
+TEST(ProcessNaps, WhoNapsForWhoSpinsMayDoSoByTurns) {
+  World world;
+  Naps(&world, 10, 10, "ready");
+  world.Spins(10, 11);
+  EXPECT_EQ(Only(world.Judge()).confidence, Confidence::kPossible);
+}
+
+TEST(ProcessNaps, WhoTriesALockAgainAndAgainIsToldByThat) {
+  World world;
+  ThreadFacts& thread = Naps(&world, 10, 10, "");
+  thread.wait.kind = WaitKind::kMutex, thread.wait.variable = "lock_a", thread.wait.owner = 9;
+  thread.wait.owner_died = true, thread.naps_again = true;
+  EXPECT_EQ(DoesWhat(world.look().processes[0].threads[0], world.look()),
+            "waits for mutex lock_a, held by 9, which ended, again and again");
+  EXPECT_EQ(Only(world.Judge()).confidence, Confidence::kLikely);
+}
+
+TEST(ProcessSpins, WhoKeepsTheTimeBesideWhatDecidesIsLikelyToSpin) {
+  World world;
+  world.Spins(10, 10).spin->in_part = true;
+  EXPECT_EQ(Only(world.Judge()).confidence, Confidence::kLikely);
+  World others;
+  others.Spins(10, 10).spin->in_part = true;
+  others.Spins(10, 11);
+  EXPECT_EQ(Only(others.Judge()).confidence, Confidence::kPossible) << "perhaps by turns";
+  world.Thread(10, 11, WaitKind::kTime);
+  EXPECT_TRUE(world.Judge().findings.empty()) << "it may compute for as long";
+}
+
+TEST(ProcessSpins, APipeWithoutAnotherEndWillNeverHaveOne) {
+  ThreadFacts::Spin::Call poll;
+  poll.name = "poll", poll.result = 1, poll.wait.kind = WaitKind::kPoll, poll.ready = {3};
+  WaitFile pipe;
+  pipe.fd = 3, pipe.kind = FileKind::kPipe, pipe.name = "pipe:[1]";
+  poll.wait.files = {pipe};
+  World world;
+  SpinsThrough(&world, 10, poll);
+  EXPECT_EQ(Only(world.Judge()).confidence, Confidence::kLikely);
+  EXPECT_THAT(Only(world.Judge()).summary, HasSubstr("fd 3 (a pipe) has no other end any more"));
+  poll.wait.files[0].others_unknown = true;
+  World unknown;
+  SpinsThrough(&unknown, 10, poll);
+  EXPECT_EQ(Only(unknown.Judge()).confidence, Confidence::kPossible);
+}
+
+TEST(ProcessSpins, WhoAsksWhetherAProcessIsThereWaitsForItsEnd) {
+  ThreadFacts::Spin::Call kill;
+  kill.name = "kill", kill.wait.kind = WaitKind::kRead;
+  WaitFile end;
+  end.kind = FileKind::kProcess, end.others = {{20, -1}};
+  kill.wait.files = {end};
+  World world;
+  SpinsThrough(&world, 10, kill);
+  world.Reads(20, 20, {10});
+  EXPECT_THAT(Only(world.Judge()).summary,
+              HasSubstr("spins through kill: the end of process 20 program has not come"));
+  EXPECT_EQ(Only(world.Judge()).confidence, Confidence::kLikely);
+  World works;
+  SpinsThrough(&works, 10, kill);
+  works.Thread(20, 20, WaitKind::kTime);
+  EXPECT_FALSE(works.Judge().IsBad());
+}
+
 TEST(ProcessRetries, WhoNapsAtOnePlaceIsSaidToDoSoAgainAndAgain) {
   World world;
   ThreadFacts& thread = world.Thread(10, 10, WaitKind::kTime);
