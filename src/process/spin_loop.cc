@@ -185,8 +185,10 @@ uint64_t LoopMemory::After() {
   if (is_counting_ && counting_.second == kCountsMemory && !touched_.empty()) {
     const auto known = words_.find(touched_[0].address / kWord * kWord);
     if (known != words_.end() &&
-        (progressions_.size() < kMostProgressions || progressions_.count(counting_) != 0))
+        (progressions_.size() < kMostProgressions || progressions_.count(counting_) != 0)) {
       progressions_[counting_].Add(known->second.second);
+      progressions_[counting_].word = known->first;
+    }
   }
 #endif
   ++step_;
@@ -198,11 +200,17 @@ bool LoopMemory::Counts() const {
                      [](const auto& each) { return each.second.length >= kOften; });
 }
 
-bool LoopMemory::CountsIn(const std::vector<StepPlace>& registers) const {
+bool LoopMemory::CountsIn(const LoopSlice& slice) const {
+  const auto is_polled = [&](uint64_t word) {
+    return std::any_of(slice.polls.begin(), slice.polls.end(),
+                       [&](uint64_t part) { return part / kWord * kWord == word; });
+  };
   return std::any_of(progressions_.begin(), progressions_.end(), [&](const auto& each) {
     const size_t where = each.first.second;
     return each.second.length >= kOften &&
-           (where == kCountsMemory || std::count(registers.begin(), registers.end(), where) != 0);
+           (where == kCountsMemory
+                ? is_polled(each.second.word)
+                : std::count(slice.registers.begin(), slice.registers.end(), where) != 0);
   });
 }
 

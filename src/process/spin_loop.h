@@ -53,8 +53,8 @@ class LoopMemory final : public StepMemory {
   // Some instruction has counted on by the same number again and again, to the last: such a loop
   // does not come back to where it was.
   bool Counts() const;
-  // The same, as far as that was by constant steps of these registers.
-  bool CountsIn(const std::vector<StepPlace>& registers) const;
+  // The same, as far as that was by constant steps of what decides on its way.
+  bool CountsIn(const LoopSlice& slice) const;
   // All that it has stored, as far as that is understood.
   const std::vector<LoopStore>& stores() const { return stores_; }
   StepExaminer& examiner() { return *examiner_; }
@@ -71,7 +71,8 @@ class LoopMemory final : public StepMemory {
   struct Progression {
     uint64_t last = 0;
     uint64_t step = 0;
-    int length = 0;  // how often in a row it has been that step
+    int length = 0;     // how often in a row it has been that step
+    uint64_t word = 0;  // where it was last, in memory
     void Add(uint64_t value);
   };
   void Know(uint64_t word, uint64_t value);

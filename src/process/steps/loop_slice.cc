@@ -4,6 +4,7 @@
 #include <sys/syscall.h>
 
 #include <algorithm>
+#include <iterator>
 #include <optional>
 #include <set>
 #include <unordered_map>
@@ -155,11 +156,10 @@ class Slicer {
       operation.is_clock = effect.reads_clock;
       if (flow.jumps_by_memory) targets_.insert(operation.reads.begin(), operation.reads.end());
       operation.replaces_memory =
-          flow.stores_whole && std::all_of(effect.writes.begin(), effect.writes.end(),
-                                           [](const StepRange& range) {
-                                             return range.address % kPart == 0 &&
-                                                    range.bytes % kPart == 0;
-                                           });
+          flow.stores_whole &&
+          std::all_of(effect.writes.begin(), effect.writes.end(), [](const StepRange& range) {
+            return range.address % kPart == 0 && range.bytes % kPart == 0;
+          });
     }
     operations_.push_back(std::move(operation));
     return i + 1;
@@ -201,8 +201,7 @@ class Slicer {
       const StepEffect effect = examiner_.EffectOf(round_[end]);
       understood_ = understood_ && effect.understood && !effect.is_call;
       for (const StepRange& range : effect.writes) {
-        if (range.address >= stack || range.address + 65536 < stack)
-          AddParts(range, &clock.writes);
+        if (range.address >= stack || range.address + 65536 < stack) AddParts(range, &clock.writes);
       }
     }
     if (end == round_.size()) {
@@ -266,6 +265,29 @@ struct Change {
   }
 };
 
+// What words held at any step, as far as they were stored to.
+class StoreHistory {
+ public:
+  explicit StoreHistory(const std::vector<LoopStore>& stores) {
+    for (const LoopStore& store : stores) words_[store.word].push_back(&store);
+  }
+  bool AreSame(const std::set<uint64_t>& words, size_t one, size_t other) const {
+    return std::all_of(words.begin(), words.end(), [&](uint64_t word) {
+      const auto at = words_.find(word);
+      return at == words_.end() || ValueAt(at->second, one) == ValueAt(at->second, other);
+    });
+  }
+
+ private:
+  static uint64_t ValueAt(const std::vector<const LoopStore*>& stores, size_t step) {
+    const auto next = std::partition_point(
+        stores.begin(), stores.end(), [&](const LoopStore* store) { return store->step < step; });
+    return next == stores.begin() ? stores.front()->before : (*std::prev(next))->after;
+  }
+
+  std::unordered_map<uint64_t, std::vector<const LoopStore*>> words_;
+};
+
 std::unordered_map<uint64_t, Change> ChangesIn(size_t begin, size_t end,
                                                const std::vector<LoopStore>& stores) {
   std::unordered_map<uint64_t, Change> changes;
@@ -295,11 +317,10 @@ LoopSlice SliceLoop(std::span<const StepState> round, size_t begin,
   slice.registers.assign(places->registers.begin(), places->registers.end());
   slice.polls.assign(places->memory.begin(), places->memory.end());
   std::sort(slice.polls.begin(), slice.polls.end());
-  const bool same_memory =
-      std::none_of(slice.polls.begin(), slice.polls.end(), [&](uint64_t part) {
-        const auto at = changes.find(Down(part, kWord));
-        return at != changes.end() && at->second.IsOf(part);
-      });
+  const bool same_memory = std::none_of(slice.polls.begin(), slice.polls.end(), [&](uint64_t part) {
+    const auto at = changes.find(Down(part, kWord));
+    return at != changes.end() && at->second.IsOf(part);
+  });
   std::erase_if(slice.polls, [&](uint64_t part) { return slicer.IsTarget(part); });
   slice.closes = same_memory && AreSame(places->registers, round.front(), round.back());
   return slice;
@@ -319,13 +340,15 @@ std::optional<size_t> FindSteadyRound(const std::vector<StepState>& states,
   const StepState& last = states[--end];
   // Of interest at least, as the shortest of the rounds that were tried shows it.
   std::set<StepPlace> places;
+  std::set<uint64_t> words;
+  const StoreHistory history(stores);
   size_t at = end;
   for (int tries = 0; tries < kTries && at > 0; ++tries) {
     const auto comes_back = [&](const StepState& state) {
       return state.pc == last.pc && state.general[kStackPointer] == last.general[kStackPointer] &&
              AreSame(places, state, last);
     };
-    while (at > 0 && !comes_back(states[at - 1])) --at;
+    while (at > 0 && !(comes_back(states[at - 1]) && history.AreSame(words, at - 1, end))) --at;
     if (at == 0) return std::nullopt;
     --at;
     const std::span<const StepState> round(states.data() + at, end - at + 1);
@@ -334,6 +357,7 @@ std::optional<size_t> FindSteadyRound(const std::vector<StepState>& states,
     if (slice->registers.empty() || slice->registers.back() >= kFirstOtherPlace)
       return std::nullopt;
     places.insert(slice->registers.begin(), slice->registers.end());
+    for (const uint64_t part : slice->polls) words.insert(Down(part, kWord));
   }
   return std::nullopt;
 }

@@ -41,8 +41,8 @@ using CodeRange = std::pair<uint64_t, uint64_t>;
 
 // `round`: the states before its steps, and the one after the last of these, where it is where it
 // began. `begin`: the step of `round`'s first state, as `stores` count them. A system call of the
-// round has the same result each time. `naps`: the last step is a call, of the kernel or of a function,
-// that sleeps for a time.
+// round has the same result each time. `naps`: the last step is a call, of the kernel or of a
+// function, that sleeps for a time.
 LoopSlice SliceLoop(std::span<const StepState> round, size_t begin,
                     const std::vector<LoopStore>& stores, const CodeRange& clock_code, bool naps,
                     StepExaminer& examiner);

@@ -164,8 +164,8 @@ void CollectOperands(const cs_insn& instruction, const StepState& state, StepEff
   for (int i = 0; i < x86.op_count; ++i) {
     const cs_x86_op& operand = x86.operands[i];
     if (i == 0 && IsAddition(instruction.id))
-      effect->counts = operand.type == X86_OP_REG ? NumberOf(Whole(operand.reg))
-                                                  : std::optional(kCountsMemory);
+      effect->counts =
+          operand.type == X86_OP_REG ? NumberOf(Whole(operand.reg)) : std::optional(kCountsMemory);
     if (operand.type != X86_OP_MEM) continue;
     const auto address = AddressOf(operand.mem, state, next_pc);
     if (!address || operand.size == 0) {
@@ -311,8 +311,7 @@ StepFlow FlowOf(size_t capstone, const cs_insn& instruction) {
     return flow;
   }
   const cs_x86& x86 = instruction.detail->x86;
-  flow.jumps_by_memory =
-      flow.decides && x86.op_count > 0 && x86.operands[0].type == X86_OP_MEM;
+  flow.jumps_by_memory = flow.decides && x86.op_count > 0 && x86.operands[0].type == X86_OP_MEM;
   for (int i = 0; i < x86.op_count; ++i) {
     const cs_x86_op& operand = x86.operands[i];
     if (operand.type == X86_OP_MEM) {

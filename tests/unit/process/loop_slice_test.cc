@@ -1,5 +1,5 @@
-// What decides on the way round a loop, told from the steps of a thread that has nobody had to hang:
-// code that is written down by hand.
+// What decides on the way round a loop, told from the steps of a thread that has nobody had to
+// hang: code that is written down by hand.
 #include "process/steps/loop_slice.h"
 
 #include <gmock/gmock.h>
