@@ -9,6 +9,11 @@
 namespace hangscope {
 namespace {
 
+// Whether the two were seen in their circles, or in vain between naps, at one time.
+bool AreOfOneTime(const ThreadFacts::Spin& a, const ThreadFacts::Spin& b) {
+  return (a.held_with_others && b.held_with_others) || (a.naps && b.naps);
+}
+
 WaitRole RoleOf(ThreadStand stand) {
   switch (stand) {
     case ThreadStand::kMoves:
@@ -405,7 +410,7 @@ void ProcessGraph::AddFileEdges(uint32_t node) {
 bool ProcessGraph::MayBeMovedBySpinner(uint32_t node) const {
   const ThreadFacts::Spin& spin = *nodes_[node].facts->spin;
   const auto flickers_for_it = [&](const ThreadFacts::Spin& other) {
-    if (!spin.held_with_others || !other.held_with_others) return true;
+    if (!AreOfOneTime(spin, other)) return true;
     if (other.flickers_cut || (spin.polls_cut && !other.flickers.empty())) return true;
     return std::any_of(spin.polls.begin(), spin.polls.end(), [&](uint64_t address) {
       constexpr uint64_t kWord = 8;
@@ -419,9 +424,8 @@ bool ProcessGraph::MayBeMovedBySpinner(uint32_t node) const {
         other.pid == nodes_[node].pid || std::count(near.begin(), near.end(), other.pid) != 0;
     return other.stand == ThreadStand::kSpins && other.facts != nodes_[node].facts &&
            (is_near ? flickers_for_it(*other.facts->spin)
-                    : spin.polls_shared &&
-                          (!spin.held_with_others || !other.facts->spin->held_with_others ||
-                           !other.facts->spin->flickers.empty()));
+                    : spin.polls_shared && (!AreOfOneTime(spin, *other.facts->spin) ||
+                                            !other.facts->spin->flickers.empty()));
   });
 }
 

@@ -190,8 +190,8 @@ void ProcessLook::FollowNap(const Work& work, ThreadFacts* thread) {
   times.longest_nap = context_.options.longest_nap;
   if (!times.nap) return;
   ++context_.followed;
-  const auto stepped = StepInHelper(
-      context_.clock, {ToStep(thread->tid, thread->stack_pointer)}, times);
+  const auto stepped =
+      StepInHelper(context_.clock, {ToStep(thread->tid, thread->stack_pointer)}, times);
   if (!stepped.ok()) return;  // it did not come to its next nap in time
   SteppedLoop loop = stepped.value().front();
   context_.longest_stop = std::max(context_.longest_stop, loop.held);

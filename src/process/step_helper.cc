@@ -214,8 +214,8 @@ void StepHeld(Clock& clock, ThreadStop& stop, const SteppedThread& thread, TimeN
   loop.access.calls_kernel = loop.access.calls_kernel || trace.wants_kernel || !all_calls;
   if (loop.period == 0)
     loop.changes_memory = !loop.access.understood || !loop.access.writes.empty();
-  held->may_be_round = loop.period == 0 && !is_moved && !trace.wants_kernel && all_calls &&
-                       memory.is_understood();
+  held->may_be_round =
+      loop.period == 0 && !is_moved && !trace.wants_kernel && all_calls && memory.is_understood();
 }
 
 void FindRound(const SteppedThread& thread, HeldSteps* held) {
@@ -397,9 +397,9 @@ void Send(int fd, const SteppedLoop& loop) {
   sigprocmask(SIG_BLOCK, &all, nullptr);
   (void)setpgid(0, 0);
   prctl(PR_SET_NAME, "stepper");
-  const std::vector<SteppedLoop> loops =
-      times.nap ? std::vector{StepFromNap(clock, threads[0], times)}
-                : StepHere(clock, threads, times);
+  const std::vector<SteppedLoop> loops = times.nap
+                                             ? std::vector{StepFromNap(clock, threads[0], times)}
+                                             : StepHere(clock, threads, times);
   for (const SteppedLoop& loop : loops) Send(fd, loop);
   _exit(0);
 }
@@ -499,8 +499,8 @@ Result<std::vector<SteppedLoop>> StepInHelper(Clock& clock,
     return Status::FromErrno(errno, "start", "the process that steps");
   }
   const auto count = static_cast<TimeNs>(threads.size());
-  const TimeNs longest = std::max(4 * times.usual * count, times.longest) + times.longest_nap +
-                         kLongestWaitForHelper;
+  const TimeNs longest =
+      std::max(4 * times.usual * count, times.longest) + times.longest_nap + kLongestWaitForHelper;
   const std::string bytes = ReadUntil(clock, ends[0], clock.Monotonic() + longest);
   close(ends[0]);
   // It is never killed: it may have a thread in its hands. One that is late is left to init.
