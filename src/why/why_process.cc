@@ -171,7 +171,7 @@ std::vector<int> WhoMayNapInVain(const std::vector<SystemSample>& looks) {
     for (ThreadFacts& thread : process.threads) {
       if (process.is_32_bit || !MayNap(FindThread(looks.front(), thread.tid), thread)) continue;
       may.insert(thread.tid);
-      thread.spin.emplace();
+      thread.spin = ThreadFacts::Spin{};
       thread.spin->period = 1;
       thread.spin->naps = true;
     }

@@ -22,8 +22,8 @@ namespace {
 using testing::Contains;
 using testing::HasSubstr;
 
-constexpr uint64_t kStack = 0x7f0000000000;
-constexpr uint64_t kStackBytes = 4096;
+constexpr uint64_t kMadeStack = 0x7f0000000000;
+constexpr uint64_t kMadeStackBytes = 4096;
 
 #if defined(__x86_64__)
 constexpr uint16_t kMachine = EM_X86_64;
@@ -55,10 +55,10 @@ std::string ThreadNote(const MadeThread& thread) {
   std::array<uint64_t, sizeof(elf_gregset_t) / sizeof(uint64_t)> registers = {};
 #if defined(__x86_64__)
   registers[10] = static_cast<uint64_t>(thread.result);  // rax
-  registers[14] = kStack + 64;                           // rdi
+  registers[14] = kMadeStack + 64;                       // rdi
   registers[15] = static_cast<uint64_t>(thread.call);    // orig_rax
   registers[16] = 0x401000;                              // rip
-  registers[19] = kStack + 128;                          // rsp
+  registers[19] = kMadeStack + 128;                      // rsp
 #endif
   std::memcpy(&status.pr_reg, registers.data(), sizeof registers);
   return Note(NT_PRSTATUS, BytesOf(status));
@@ -72,7 +72,7 @@ std::string MadeCore(const std::vector<MadeThread>& threads, uint16_t machine = 
   std::strcpy(process.pr_psargs, "made --up");
   std::string notes = Note(NT_PRPSINFO, BytesOf(process));
   for (const MadeThread& thread : threads) notes += ThreadNote(thread);
-  std::string stack(kStackBytes, '\0');
+  std::string stack(kMadeStackBytes, '\0');
   for (size_t i = 0; i < stack.size(); ++i) stack[i] = static_cast<char>(i);
   Elf64_Ehdr header = {};
   std::memcpy(header.e_ident, ELFMAG, SELFMAG);
@@ -83,7 +83,7 @@ std::string MadeCore(const std::vector<MadeThread>& threads, uint16_t machine = 
   const uint64_t begin = sizeof header + 2 * sizeof note;
   note.p_type = PT_NOTE, note.p_offset = begin, note.p_filesz = notes.size();
   load.p_type = PT_LOAD, load.p_offset = begin + notes.size(), load.p_filesz = stack.size();
-  load.p_vaddr = kStack, load.p_memsz = 2 * stack.size(), load.p_flags = PF_R | PF_W;
+  load.p_vaddr = kMadeStack, load.p_memsz = 2 * stack.size(), load.p_flags = PF_R | PF_W;
   return BytesOf(header) + BytesOf(note) + BytesOf(load) + notes + stack;
 }
 
@@ -116,7 +116,7 @@ TEST_F(CoreDumpTest, TellsThreadsAsProcWould) {
   EXPECT_THAT(process.texts.at("4711/task/4711/syscall"), HasSubstr("202 0x7f0000000040 "));
   EXPECT_EQ(process.texts.at("4711/task/4712/syscall"), "running\n") << "its call had come back";
   EXPECT_THAT(process.texts.at("4711/maps"), HasSubstr("7f0000000000-7f0000002000 rw-p"));
-  EXPECT_EQ(process.registers.at(4711).stack_pointer(), kStack + 128);
+  EXPECT_EQ(process.registers.at(4711).stack_pointer(), kMadeStack + 128);
 }
 #endif
 
@@ -124,11 +124,11 @@ TEST_F(CoreDumpTest, HasTheMemoryThatIsInItAndNoMore) {
   const auto dump = OpenCoreDump(Write(MadeCore({{4711, -1, 0}})));
   ASSERT_TRUE(dump.ok()) << dump.status().message();
   unsigned char bytes[4] = {};
-  EXPECT_TRUE(dump->process.read(kStack + 16, bytes, sizeof bytes));
+  EXPECT_TRUE(dump->process.read(kMadeStack + 16, bytes, sizeof bytes));
   EXPECT_EQ(bytes[3], 19);
-  EXPECT_TRUE(dump->process.read(kStack + kStackBytes - 4, bytes, sizeof bytes));
-  EXPECT_FALSE(dump->process.read(kStack + kStackBytes - 2, bytes, sizeof bytes));
-  EXPECT_FALSE(dump->process.read(kStack - 2, bytes, sizeof bytes));
+  EXPECT_TRUE(dump->process.read(kMadeStack + kMadeStackBytes - 4, bytes, sizeof bytes));
+  EXPECT_FALSE(dump->process.read(kMadeStack + kMadeStackBytes - 2, bytes, sizeof bytes));
+  EXPECT_FALSE(dump->process.read(kMadeStack - 2, bytes, sizeof bytes));
   EXPECT_FALSE(dump->process.read(UINT64_MAX - 1, bytes, sizeof bytes));
   EXPECT_LT(dump->process.open_file("/bin/sh"), 0) << "it has not mapped that";
 }
@@ -157,7 +157,7 @@ TEST_F(CoreDumpTest, WhateverIsInItIsReadWithinItsBounds) {
   for (int i = 0; i < 400; ++i) {
     std::string damaged = whole;
     for (int flips = 0; flips < 4; ++flips)
-      damaged[random() % (whole.size() - kStackBytes)] = static_cast<char>(random());
+      damaged[random() % (whole.size() - kMadeStackBytes)] = static_cast<char>(random());
     (void)AskWhyCore(clock, Write(damaged), {});
   }
 }
