@@ -229,6 +229,19 @@ void DoubtHolders(const FindingDraft& draft, const JudgedProcesses& judged,
   }
 }
 
+// A core dump has the threads of one process at one instant.
+void DoubtOwnersElsewhere(const FindingDraft& draft, const JudgedProcesses& judged,
+                          ProcessFinding* finding) {
+  if (!judged.look.whole_process_stopped) return;
+  if (std::any_of(draft.members.begin(), draft.members.end(), [&](uint32_t i) {
+        const ThreadFacts* const thread = judged.node(i).facts;
+        return thread != nullptr && (thread->wait.owner_died || thread->wait.owner_copied);
+      }))
+    finding->Lower(Confidence::kLikely,
+                   "whether who holds it ended, or is a thread of the process that this one was "
+                   "forked from, a core dump does not tell");
+}
+
 void DoubtSpins(const FindingDraft& draft, const JudgedProcesses& judged, ProcessFinding* finding) {
   const auto any = [&](const auto& is_so) {
     return std::any_of(draft.members.begin(), draft.members.end(),
@@ -338,6 +351,7 @@ void JudgeConfidence(const FindingDraft& draft, const JudgedProcesses& judged,
                      ProcessFinding* finding) {
   finding->confidence = Confidence::kCertain;
   DoubtHolders(draft, judged, finding);
+  DoubtOwnersElsewhere(draft, judged, finding);
   if (judged.looks.size() < 2 && !judged.look.whole_process_stopped)
     finding->Lower(Confidence::kLikely, "it was looked at once only");
   if (std::any_of(draft.members.begin(), draft.members.end(),

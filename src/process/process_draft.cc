@@ -474,6 +474,8 @@ void DraftFinder::AddHoldersOfPipes(int pid) {
   };
   for (uint32_t i = 0; i < judged_.graph.nodes().size(); ++i) {
     if (!stands(i) || !node(i).weak || !IsFileWait(node(i).facts->wait.kind)) continue;
+    const auto& files = node(i).facts->wait.files;  // to fill a page takes those who move no lock
+    if (!files.empty() && files[0].kind == FileKind::kFault) continue;
     FindingDraft draft;
     draft.kind = FindingKind::kDeadlock;
     draft.members = {i};

@@ -532,10 +532,12 @@ void ProcessLook::ExplainFutexWait(const Work& work, ThreadFacts* thread) {
   ThreadWait& wait = thread->wait;
   const FutexWord& word = work.meaning.futexes.front();
   const MemoryMapping* const mapping = FindMapping(mappings_, word.address);
-  const bool in_shared_memory = mapping != nullptr && mapping->shared;
+  // Of which memory is shared, a core dump says nothing; and it has one process alone.
+  const bool in_shared_memory =
+      mapping != nullptr && (mapping->shared || (context_.kept != nullptr && !word.is_private));
   wait.shared = !word.is_private && in_shared_memory;
   // In a namespace of processes the word has a number of there, which may be anybody's of it.
-  const bool may_be_anybody = in_shared_memory && has_own_ids_;
+  const bool may_be_anybody = in_shared_memory && (has_own_ids_ || context_.kept != nullptr);
   const auto is_thread = [&](int inner) {
     return may_be_anybody || OuterThread(inner, in_shared_memory).has_value();
   };
@@ -653,6 +655,11 @@ std::optional<int> ProcessLook::ThreadOfOthers(int inner) const {
 // copied the lock: a thread older than this process was never one of its own, as no two threads
 // that live at one time have the same number. A younger one was given the number of one that ended.
 void ProcessLook::FindOwnerElsewhere(int inner, ThreadWait* wait) {
+  if (context_.kept != nullptr) {  // nobody else is known: most likely fork() was called there
+    wait->owner_copied = inner == facts_.parent;
+    wait->owner_died = !wait->owner_copied;
+    return;
+  }
   const auto other = ThreadOfOthers(inner);
   if (!other) return;
   const long differs = syscall(SYS_kcmp, *other, pid_, KCMP_VM, 0, 0);

@@ -118,6 +118,20 @@ class CoreDumps(support.Case):
         self.assertIn(done.returncode, (0, 1, 3))
         self.assertRegex(done.stdout + done.stderr, "cut short")
 
+    def test_a_holder_that_the_dump_does_not_have_is_not_said_to_have_ended(self):
+        """A lock that is shared may be another process's; one that fork() copied was a thread's of the parent."""
+        if shutil.which("gcore") is None:
+            self.skipTest("gcore is not installed (package gdb)")
+        for program, words in (("zoo_processes", ["shared-held-nap"]), ("zoo_processes", ["shared-abba"])):
+            process = self.start(ZOO / program, *words)
+            children = pathlib.Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+            for pid in [process.pid, *map(int, children)]:
+                subprocess.run(["gcore", "-o", "dump", str(pid)], cwd=self.folder, capture_output=True, stdin=subprocess.DEVNULL)
+                done = self.why(self.folder / f"dump.{pid}")
+                self.assertIn(done.returncode, (0, 1), done.stderr)
+                self.assertNotIn("which ended", done.stdout)
+                self.assertNotIn("owner died", done.stdout)
+
     def test_json(self):
         done = self.why(self.gdb_core(ZOO / "zoo_locks", "abba"), "--json")
         self.assertEqual(1, done.returncode, done.stderr)

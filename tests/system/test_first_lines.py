@@ -71,8 +71,8 @@ class FirstLines(Reports):
             "    def put(self):\n        lock = threading.Lock()\n        with lock:\n            with lock:\n                pass\n")
         junit = self.folder / "hang.xml"
         report = self.report(["/usr/bin/python3", "-m", "unittest", "discover", "-v", "-s", self.folder], "--junit", junit)
-        self.assert_answers(report, "HANG after .*: lost wakeup, its only thread waits for semaphore ",
-                            rf"^  \d+ python3  waits {SECONDS} for semaphore at \w+   CacheTest\.put  test_cache\.py:58  <- CacheTest\.test_017",
+        self.assert_answers(report, "HANG after .*: deadlock, a thread waits for itself ",
+                            rf"^  \d+ python3  waits {SECONDS} for lock lock at \w+, which it holds itself   CacheTest\.put  test_cache\.py:58  <- CacheTest\.test_017",
                             r'^  last output: "test_017 ', r"^stack of \d+ python3, of process \d+ python3: .* -m unittest ")
         # Where the scheduler was busy, what came before has the lines above it.
         self.assertRegex(report, r"\n  CacheTest\.put  test_cache\.py:58\n  CacheTest\.test_017  test_cache\.py:53\n")

@@ -327,7 +327,7 @@ class Hangs(Case):
         self.assertEqual(outcome.status, 124)
         verdict, = outcome.hangs
         self.assertEqual(verdict["state"], "starved")
-        self.assertRegex(verdict["summary"], "lost wakeup, its only thread waits for semaphore")
+        self.assertRegex(verdict["summary"], "lost wakeup, its only thread waits for lock l,")
         self.assertIn("this wait is the same in 2 looks", verdict["evidence"][-1])
         suite = xml.etree.ElementTree.parse(self.folder / "j.xml").getroot()
         self.assertEqual(suite.attrib["failures"], "1")

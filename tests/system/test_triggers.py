@@ -387,7 +387,7 @@ class Ls(Triggered):
         self.assertEqual(lines[0].split(), ["PID", "CHILD", "NAME", "AGE", "BYTES", "RATE", "SNAPSHOTS", "STATE"])
         self.assertEqual([line.split()[:1] + line.split()[2:3] for line in lines[1:]],
                          [[str(first.pid), "eins"], [str(second.pid), "zwei"]])
-        self.assertIn("HANG: lost wakeup, its only thread waits for semaphore", lines[2])
+        self.assertIn("HANG: lost wakeup, its only thread waits for lock l,", lines[2])
         one, two = [json.loads(line) for line in self.hangscope("ls", "--json").out.splitlines()]
         self.assertEqual((one["type"], one["version"], one["pid"]), ("recorder", 1, first.pid))
         self.assertEqual((one["name"], one["prefix"]), ("eins", str((self.folder / "eins").resolve())))

@@ -489,7 +489,7 @@ class WithoutScope(Targets):
         messages = self.found(watcher)
         self.assertEqual(watcher.returncode, 1)
         verdict, = [m for m in messages if m["type"] == "verdict"]
-        self.assertEqual((verdict["hang"], verdict["state"]), (True, "starved"))
+        self.assertEqual((verdict["hang"], verdict["state"]), (True, "deadlock"))
         self.assertEqual(target.wait(10), -signal.SIGTERM)
         folder = pathlib.Path(f"{self.prefix}.snapshot-0001")
         manifest = json.loads((folder / "manifest.json").read_text())
