@@ -601,6 +601,25 @@ void TimerThread(long) {
   for (;;) pause();
 }
 
+// The library's thread that waits for the timer lets no signal in.
+void TimerOfLease(long) {
+  sigevent event = {};
+  event.sigev_notify = SIGEV_THREAD;
+  event.sigev_notify_function = [](sigval) {
+    pthread_mutex_lock(&lock_a);
+    pthread_cond_signal(&not_empty);
+    pthread_mutex_unlock(&lock_a);
+  };
+  timer_t timer;
+  Must(timer_create(CLOCK_MONOTONIC, &event, &timer) == 0, "timer_create");
+  const itimerspec once = {{0, 0}, {600, 0}};
+  timer_settime(timer, 0, &once, nullptr);
+  Ready();
+  pthread_mutex_lock(&lock_a);
+  pthread_cond_wait(&not_empty, &lock_a);
+  pthread_mutex_unlock(&lock_a);
+}
+
 void SelectMasked(long) {
   MakePipe(work_pipe);
   sigset_t block, none;
@@ -751,6 +770,7 @@ const Program kPrograms[] = {
     {"crash-handler-serves", CrashHandlerServes},
     {"masked-lock", MaskedLock},
     {"timer-thread", TimerThread},
+    {"timer-lease", TimerOfLease},
     {"poll-masked", SelectMasked},
     {"read-handler", ReadForHandler},
     {"handler-naps", HandlerNaps},

@@ -75,6 +75,7 @@ CONTROLS = [
     ("bash reads its terminal", "bash -c 'echo ready; read line'", {"stdin": "tty", **SLOW}),
     ("bash, coproc that answers late", "bash -c 'coproc { sleep 600; echo x; }; echo ready; read x <&${COPROC[0]}'", SLOW),
     ("tail -f", "sh -c 'echo x >log; echo ready; exec tail -f log >/dev/null'", SLOW),
+    ("server of a FIFO that it keeps open itself", "bash -c 'mkfifo k; cat k & exec 3>k; echo ready; wait $!'"),
     ("FIFO that a script writes later", "sh -c 'mkfifo fifo; echo ready; read x <fifo; sleep 600'", {"later": "echo x >{folder}/fifo", **SLOW}),
     ("sleep in a PID namespace", "unshare -p -f --mount-proc {zoo}/zoo_processes sleeper", {"root": True, **SLOW}),
     ("compresses for ever", "sh -c 'echo ready; yes | gzip | cat >/dev/null'", {"cpu": True, **SLOW}),

@@ -42,6 +42,7 @@ CONTROLS = [
     ("pause until it is killed", "zoo_signals_fork pause-only"),
     ("sigsuspend with a handler", "zoo_signals_fork suspend-handled"),
     ("sigwait", "zoo_signals_fork sigwait"),
+    ("lease whose end a timer's thread tells", "zoo_signals_fork timer-lease"),
     ("alarm that writes a pipe", "zoo_signals_fork alarm-pipe", SLOW),
     ("alarms and a computation", "zoo_signals_fork alarm-compute", {"cpu": True, **SLOW}),
     ("self-pipe of SIGCHLD", "zoo_signals_fork self-pipe-child", SLOW),
