@@ -107,8 +107,10 @@ void DoubtFiles(const FindingDraft& draft, const JudgedProcesses& judged, Proces
       if ((file.is_public && file.kind == FileKind::kQueue) || IsOfSystemV(file)) shared = &file;
       unsent = unsent || file.others_unsent;
       unsure = unsure || file.others_unsure;
+      // A reader of a named pipe serves whoever comes; what its other end keeps open is no work.
       if (IsNamedPipe(file) && named_pipes++ == 0)
-        finding->Lower(Confidence::kLikely, "whoever opens the named pipe may use its other end");
+        finding->Lower(wait.kind == WaitKind::kWrite ? Confidence::kLikely : Confidence::kPossible,
+                       "whoever opens the named pipe may use its other end");
     }
   }
   if (shared != nullptr)
@@ -369,9 +371,9 @@ void JudgeConfidence(const FindingDraft& draft, const JudgedProcesses& judged,
         break;
       }
       if (draft.unowned) {
+        const std::string who = WhoMayAct(judged.node(draft.members[0]).pid, judged);
         finding->Lower(Confidence::kPossible,
-                       fmt::format("it may be held by {}",
-                                   WhoMayAct(judged.node(draft.members[0]).pid, judged)));
+                       fmt::format("it may be held by {}", who.empty() ? "another process" : who));
         break;
       }
       if (draft.beside_others) {

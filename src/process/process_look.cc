@@ -452,7 +452,9 @@ void ProcessLook::ExplainWait(const Work& work, ThreadFacts* thread) {
           work.meaning.signals &
           (work.meaning.needs_handlers ? facts_.caught_signals & ~work.raw.status.blocked_signals
                                        : ~kLibrarySignals);
-      thread->wait.no_signal_comes = thread->wait.signals == 0 && LetsNoSignalIn(work.raw.status);
+      // What sigtimedwait takes is blocked; and of those of the C library the kernel tells nothing.
+      thread->wait.no_signal_comes = work.meaning.needs_handlers && thread->wait.signals == 0 &&
+                                     LetsNoSignalIn(work.raw.status);
       break;
     case WaitKind::kOther:
       ExplainOpen(thread->tid, work.call, &thread->wait);
@@ -526,6 +528,23 @@ std::string ProcessLook::VariableName(uint64_t address) {
   return {};
 }
 
+// Whether a thread's number in memory that several processes share may be one of another namespace:
+// of an inner one, or of an outer one, from which who has no parent here may have the memory.
+bool ProcessLook::MayBeOfElsewhere(const MemoryMapping& mapping) {
+  if (context_.kept != nullptr) return true;
+  const bool is_inner = !context_.proc.IsInFirstPidNamespace().value_or(true);
+  const auto space = context_.proc.Link(fmt::format("{}/ns/pid", pid_));
+  bool all_seen = false;
+  std::vector<int> sharers =
+      context_.files.ProcessesThatMap(mapping.device, mapping.inode, &all_seen);
+  sharers.push_back(pid_);
+  return std::any_of(sharers.begin(), sharers.end(), [&](int pid) {
+    const auto stat = context_.proc.Stat(pid);
+    return (is_inner && stat && stat->parent == 0) ||
+           context_.proc.Link(fmt::format("{}/ns/pid", pid)) != space;
+  });
+}
+
 void ProcessLook::ExplainFutexWait(const Work& work, ThreadFacts* thread) {
   // Of several, the first stands for all: whichever is woken ends the wait.
   if (work.meaning.futexes.empty()) return;
@@ -537,7 +556,8 @@ void ProcessLook::ExplainFutexWait(const Work& work, ThreadFacts* thread) {
       mapping != nullptr && (mapping->shared || (context_.kept != nullptr && !word.is_private));
   wait.shared = !word.is_private && in_shared_memory;
   // In a namespace of processes the word has a number of there, which may be anybody's of it.
-  const bool may_be_anybody = in_shared_memory && (has_own_ids_ || context_.kept != nullptr);
+  const bool is_of_elsewhere = in_shared_memory && MayBeOfElsewhere(*mapping);
+  const bool may_be_anybody = in_shared_memory && (has_own_ids_ || is_of_elsewhere);
   const auto is_thread = [&](int inner) {
     return may_be_anybody || OuterThread(inner, in_shared_memory).has_value();
   };
@@ -548,6 +568,7 @@ void ProcessLook::ExplainFutexWait(const Work& work, ThreadFacts* thread) {
   wait.variable = VariableName(meaning.object);
   if (meaning.owner) {
     wait.owner = OuterThread(*meaning.owner, in_shared_memory);
+    if (is_of_elsewhere && outer_ids_.count(*meaning.owner) == 0) wait.owner.reset();
     if (!wait.owner && !may_be_anybody) wait.owner = *meaning.owner;
   }
   wait.owner_died = meaning.owner_died;

@@ -167,6 +167,7 @@ class ProcessLook {
   void ExplainRing(int ring, ThreadWait* wait);
   bool WaitsForMount(const Work& work) const;
   void ExplainMount(const Work& work, ThreadFacts* thread);
+  bool MayBeOfElsewhere(const MemoryMapping& mapping);
   void ExplainFutexWait(const Work& work, ThreadFacts* thread);
   void ExplainPythonLock(const Work& work, ThreadWait* wait);
   void ExplainInterpreterLock(ThreadWait* wait);
