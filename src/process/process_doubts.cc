@@ -109,7 +109,9 @@ void DoubtFiles(const FindingDraft& draft, const JudgedProcesses& judged, Proces
       unsure = unsure || file.others_unsure;
       // A reader of a named pipe serves whoever comes; what its other end keeps open is no work.
       if (IsNamedPipe(file) && named_pipes++ == 0)
-        finding->Lower(wait.kind == WaitKind::kWrite ? Confidence::kLikely : Confidence::kPossible,
+        finding->Lower(wait.kind == WaitKind::kRead || wait.kind == WaitKind::kPoll
+                           ? Confidence::kPossible
+                           : Confidence::kLikely,
                        "whoever opens the named pipe may use its other end");
     }
   }
