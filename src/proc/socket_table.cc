@@ -72,7 +72,8 @@ SocketFacts FactsOfUnix(const nlmsghdr* header, std::vector<uint32_t>* waiting) 
     }
     if (attribute->rta_type == UNIX_DIAG_ICONS) {
       waiting->resize(bytes.size() / sizeof(uint32_t));
-      std::memcpy(waiting->data(), bytes.data(), waiting->size() * sizeof(uint32_t));
+      if (!waiting->empty())
+        std::memcpy(waiting->data(), bytes.data(), waiting->size() * sizeof(uint32_t));
     }
     uint32_t peer = 0;
     if (attribute->rta_type == UNIX_DIAG_PEER && bytes.size() >= sizeof peer) {

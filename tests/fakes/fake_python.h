@@ -219,7 +219,7 @@ class FakePython {
       ++reads;
       const uint64_t at = address - kImageBegin;
       if (at > image_.size() || bytes > image_.size() - at) return false;
-      std::memcpy(into, image_.data() + at, bytes);
+      if (bytes > 0) std::memcpy(into, image_.data() + at, bytes);
       return true;
     });
   }
