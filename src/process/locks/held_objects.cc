@@ -560,7 +560,9 @@ class Follower {
     const cs_x86_op* const operands = x86.operands;
     switch (instruction.id) {
       case X86_INS_TEST:
-        if (operands[0].type != X86_OP_REG || operands[1].reg != operands[0].reg) break;
+        if (operands[0].type != X86_OP_REG || operands[1].type != X86_OP_REG ||
+            operands[1].reg != operands[0].reg)
+          break;
         CompareWithZero(ValueOf(operands[0], state, pc, next_pc, kRegisters), state);
         return true;
       case X86_INS_CMP:
