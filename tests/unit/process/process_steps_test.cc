@@ -133,7 +133,7 @@ TEST(Steps, TellCirclesOfSeveralOfOneTime) {
   ASSERT_TRUE(program.is_ready());
   auto inspector = OpenLinuxInspector(steps_clock);
   int circles = 0;
-  for (int i = 0; i < 60; ++i) {
+  for (int i = 0; i < 15; ++i) {
     const auto look = (*inspector)->Inspect(program.pid(), {});
     ASSERT_TRUE(look.ok()) << look.status().message();
     int together = 0;
