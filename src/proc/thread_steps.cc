@@ -154,12 +154,13 @@ bool ThreadStop::StepOnce(TimeNs until) {
   }
 }
 
-// The trap flag is off while it is in there: whoever is killed meanwhile, the thread goes on.
-bool ThreadStop::StepThroughCall(TimeNs until) {
+// The trap flag is off while it is in there: whoever is killed meanwhile, the thread goes on. Asked
+// again after each wait, `may_wait` says whether to wait on; who is in there then stays there: the
+// kernel lets go of it when this thread ends.
+bool ThreadStop::GoThroughCall(const std::function<bool(TimeNs since)>& may_wait) {
   constexpr int kCallStop = SIGTRAP | 0x80;
-  constexpr TimeNs kQuick = kMillisecond;
   if (ptrace(PTRACE_SETOPTIONS, tid_, nullptr, PTRACE_O_TRACESYSGOOD) != 0) return false;
-  for (int stops = 0; stops < 2; ++stops) {  // on its way in and on its way out
+  for (int stops = 0; stops < 2; ++stops) {  // on its way in, or on, and on its way out
     if (!is_stopped_ || signal_ != 0 || ptrace(PTRACE_SYSCALL, tid_, nullptr, nullptr) != 0)
       return false;
     is_stopped_ = false;
@@ -167,11 +168,7 @@ bool ThreadStop::StepThroughCall(TimeNs until) {
     const TimeNs begin = clock_.Monotonic();
     int status = 0;
     for (pid_t got = 0; got != tid_; got = waitpid(tid_, &status, __WALL | WNOHANG)) {
-      if (got < 0) return false;
-      const TimeNs now = clock_.Monotonic();
-      // Who sleeps in there is left to sleep: the kernel lets go of it when this thread ends.
-      if (now > until || (now > begin + kQuick && Sleeps(tid_))) return false;
-      sched_yield();
+      if (got < 0 || !may_wait(begin)) return false;
     }
     if (!WIFSTOPPED(status)) return false;
     is_stopped_ = true;
@@ -184,29 +181,23 @@ bool ThreadStop::StepThroughCall(TimeNs until) {
   return true;
 }
 
+bool ThreadStop::StepThroughCall(TimeNs until) {
+  constexpr TimeNs kQuick = kMillisecond;
+  return GoThroughCall([&](TimeNs since) {
+    const TimeNs now = clock_.Monotonic();
+    if (now > until || (now > since + kQuick && Sleeps(tid_))) return false;
+    sched_yield();
+    return true;
+  });
+}
+
 bool ThreadStop::FinishCall(TimeNs until) {
-  constexpr int kCallStop = SIGTRAP | 0x80;
   constexpr TimeNs kBetweenLooks = 50'000;
-  if (ptrace(PTRACE_SETOPTIONS, tid_, nullptr, PTRACE_O_TRACESYSGOOD) != 0) return false;
-  for (int stops = 0; stops < 2; ++stops) {  // it is made again, or gone on with, and ends
-    if (!is_stopped_ || signal_ != 0 || ptrace(PTRACE_SYSCALL, tid_, nullptr, nullptr) != 0)
-      return false;
-    is_stopped_ = false;
-    is_in_call_ = true;
-    int status = 0;
-    for (pid_t got = 0; got != tid_; got = waitpid(tid_, &status, __WALL | WNOHANG)) {
-      if (got < 0 || clock_.Monotonic() > until) return false;
-      clock_.Sleep(kBetweenLooks);
-    }
-    if (!WIFSTOPPED(status)) return false;
-    is_stopped_ = true;
-    is_in_call_ = false;
-    if (WSTOPSIG(status) != kCallStop) {
-      signal_ = SignalOf(status);
-      return false;
-    }
-  }
-  return true;
+  return GoThroughCall([&](TimeNs) {
+    if (clock_.Monotonic() > until) return false;
+    clock_.Sleep(kBetweenLooks);
+    return true;
+  });
 }
 
 // One instruction, or one system call. False: it is not carried out, or not to its end.

@@ -94,6 +94,7 @@ class ThreadStop {
   ThreadStop(Clock& clock, int tid, TimeNs since) : clock_(clock), tid_(tid), since_(since) {}
   bool ReadState(StepState* state) const;
   bool StepOnce(TimeNs until);
+  bool GoThroughCall(const std::function<bool(TimeNs since)>& may_wait);
   bool StepThroughCall(TimeNs until);
   bool StepOn(StepKind kind, TimeNs until, const ReadMemory& read, StepMemory& memory,
               StepState* state, std::vector<StepCall>* calls);
