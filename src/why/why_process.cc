@@ -6,6 +6,7 @@
 #include <iterator>
 #include <optional>
 #include <set>
+#include <span>
 #include <vector>
 
 #include "base/capabilities.h"
@@ -90,7 +91,7 @@ bool Suspects(const std::vector<SystemSample>& looks) {
 
 // A stop wakes a thread that sleeps: where it sleeps in the same wait before and after that, in all
 // looks, those after it count on from where it was.
-void LeaveOutStops(const SystemSample& newest, std::vector<SystemSample>* later) {
+void LeaveOutStops(const SystemSample& newest, std::span<SystemSample> later) {
   const auto find = [](SystemSample& look, int tid) {
     ThreadFacts* found = nullptr;
     for (ProcessFacts& process : look.processes) {
@@ -101,14 +102,14 @@ void LeaveOutStops(const SystemSample& newest, std::vector<SystemSample>* later)
   for (const ProcessFacts& process : newest.processes) {
     for (const ThreadFacts& thread : process.threads) {
       std::vector<ThreadFacts*> same;
-      for (SystemSample& look : *later) {
+      for (SystemSample& look : later) {
         ThreadFacts* const after = find(look, thread.tid);
         if (after != nullptr && after->stack_pointer == thread.stack_pointer &&
             after->system_call == thread.system_call &&
             (same.empty() || IsSameWait(*same.front(), *after)))
           same.push_back(after);
       }
-      if (thread.state != ThreadState::kSleeping || same.size() != later->size()) continue;
+      if (thread.state != ThreadState::kSleeping || same.size() != later.size()) continue;
       for (ThreadFacts* after : same) {
         after->voluntary_switches = thread.voluntary_switches;
         after->involuntary_switches = thread.involuntary_switches;
@@ -138,12 +139,7 @@ void ObserveRetries(Clock& clock, ProcessInspector& inspector, const WhyProcessO
     looks->push_back(std::move(*look));
     if (!Suspects({looks->back()})) break;
   }
-  if (newest.longest_stop > 0) {
-    std::vector<SystemSample> later(std::make_move_iterator(looks->begin() + 1),
-                                    std::make_move_iterator(looks->end()));
-    LeaveOutStops(newest, &later);
-    std::move(later.begin(), later.end(), looks->begin() + 1);
-  }
+  if (newest.longest_stop > 0) LeaveOutStops(newest, std::span(*looks).subspan(1));
   looks->push_back(std::move(newest));
 }
 
