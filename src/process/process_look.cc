@@ -313,8 +313,9 @@ void ProcessLook::ExplainThread(size_t i) {
   } else if (context_.options.stacks) {
     thread.stack_warning = walker_ == nullptr ? walker_trouble_ : "the time for looking was up";
   }
+  if (!context_.IsLate()) work.python = PythonFramesOf(work.raw, call.stack_pointer);
   ExplainWait(work, &thread);
-  if (!context_.IsLate()) AddPython(PythonFramesOf(work.raw, call.stack_pointer), &thread);
+  if (!context_.IsLate()) AddPython(&work, &thread);
 }
 
 // The registers of a live thread that runs are known only once it was stopped.
@@ -322,13 +323,10 @@ void ProcessLook::FollowKept(Work* work, ThreadFacts* thread) {
   if (context_.kept == nullptr || walker_ == nullptr) return;
   const auto registers = context_.kept->registers.find(work->raw.tid);
   if (registers == context_.kept->registers.end()) return;
-  ThreadImage image;
-  image.tid = work->raw.tid;
-  image.registers = registers->second;
-  image.stack_begin = image.registers.stack_pointer() - kBelowStack;
-  image.stack = StackBytes(image.stack_begin);
+  const ThreadImage image = ImageOf(work->raw.tid, registers->second);
   StoreWalk(walker_->Walk(image, context_.options.most_frames), work, thread);
-  AddPython(PythonFramesOf(work->raw, image.registers.stack_pointer()), thread);
+  work->python = PythonFramesOf(work->raw, image.registers.stack_pointer());
+  AddPython(work, thread);
 }
 
 TaskSystemCall ProcessLook::ExplainCall(Work* work, ThreadFacts* thread) const {
@@ -384,6 +382,15 @@ ThreadImage ProcessLook::ImageOf(const RawThread& raw) const {
   return image;
 }
 
+ThreadImage ProcessLook::ImageOf(int tid, const ThreadRegisters& registers) const {
+  ThreadImage image;
+  image.tid = tid;
+  image.registers = registers;
+  image.stack_begin = registers.stack_pointer() - kBelowStack;
+  image.stack = StackBytes(image.stack_begin);
+  return image;
+}
+
 std::string ProcessLook::StackBytes(uint64_t from) const {
   const MemoryMapping* const mapping = FindMapping(mappings_, from);
   if (mapping == nullptr) return {};
@@ -406,8 +413,9 @@ PythonFrames ProcessLook::PythonFramesOf(const RawThread& raw, uint64_t stack_po
 }
 
 // What the names of C functions tell is known by then.
-void ProcessLook::AddPython(PythonFrames python, ThreadFacts* thread) {
+void ProcessLook::AddPython(Work* work, ThreadFacts* thread) {
   if (!python_) return;
+  PythonFrames python = std::move(work->python);
   const std::vector<StackFrame> named = python_->Name(python.frames, &python.warning);
   if (thread->state == ThreadState::kSleeping)
     thread->tasks = python_tasks_->TasksOf(python.frames);
@@ -589,8 +597,8 @@ void ProcessLook::ExplainFutexWait(const Work& work, ThreadFacts* thread) {
 // or fills a queue is a condition to those who judge.
 void ProcessLook::ExplainPythonLock(const Work& work, ThreadWait* wait) {
   const uint64_t stack_pointer = work.raw.call->stack_pointer;
-  const PythonWait python = python_waits_->Explain(wait->address, StackBytes(stack_pointer),
-                                                   PythonFramesOf(work.raw, stack_pointer).frames);
+  const PythonWait python =
+      python_waits_->Explain(wait->address, StackBytes(stack_pointer), work.python.frames);
   if (python.object == 0) return;
   const auto owner = python.owner ? OuterThread(*python.owner, false) : std::nullopt;
   const auto ends = python.thread ? OuterThread(*python.thread, false) : std::nullopt;
@@ -823,9 +831,7 @@ void ProcessLook::Stop() {
 
 void ProcessLook::StopThread(Work* work, ThreadFacts* thread) {
   ThreadImage image;
-  image.tid = work->raw.tid;
   int interrupted = -1;
-  PythonFrames python;
   const TimeNs begin = context_.clock.Monotonic();
   {
     auto stop = ThreadStop::Stop(context_.clock, work->raw.tid, kLongestWaitForStop);
@@ -834,18 +840,16 @@ void ProcessLook::StopThread(Work* work, ThreadFacts* thread) {
       thread->stack_warning = registers.status().message();
       return;
     }
-    image.registers = *registers;
+    image = ImageOf(work->raw.tid, *registers);
     interrupted = (*stop)->interrupted_call();
-    image.stack_begin = image.registers.stack_pointer() - kBelowStack;
-    image.stack = StackBytes(image.stack_begin);
-    python = PythonFramesOf(work->raw, image.registers.stack_pointer());
+    work->python = PythonFramesOf(work->raw, image.registers.stack_pointer());
   }
   context_.longest_stop = std::max(context_.longest_stop, context_.clock.Monotonic() - begin);
   StoreWalk(walker_->Walk(image, context_.options.most_frames), work, thread);
   const bool was_blocked = work->raw.IsBlocked();
   if (!was_blocked) {
     StepThread(work->raw.status, interrupted >= 0, image.registers.stack_pointer(), thread);
-    AddPython(std::move(python), thread);
+    AddPython(work, thread);
     return;
   }
   work->was_stopped = true;
@@ -856,7 +860,7 @@ void ProcessLook::StopThread(Work* work, ThreadFacts* thread) {
     ExplainWait(*work, thread);
   else
     thread->wait = {};
-  AddPython(std::move(python), thread);
+  AddPython(work, thread);
 }
 
 void ProcessLook::Verify() {

@@ -143,6 +143,7 @@ class ProcessLook {
     CallMeaning meaning;
     bool was_stopped = false;
     std::vector<StackPlace> places;  // innermost first
+    PythonFrames python;             // until AddPython
     bool wants_registers = false;    // as StackWalk has it
   };
 
@@ -154,10 +155,11 @@ class ProcessLook {
   void FollowKept(Work* work, ThreadFacts* thread);
   TaskSystemCall ExplainCall(Work* work, ThreadFacts* thread) const;
   ThreadImage ImageOf(const RawThread& raw) const;
+  ThreadImage ImageOf(int tid, const ThreadRegisters& registers) const;
   std::string StackBytes(uint64_t from) const;
   void StoreWalk(StackWalk walk, Work* work, ThreadFacts* thread);
   PythonFrames PythonFramesOf(const RawThread& raw, uint64_t stack_pointer);
-  void AddPython(PythonFrames python, ThreadFacts* thread);
+  void AddPython(Work* work, ThreadFacts* thread);
   void ExplainWait(const Work& work, ThreadFacts* thread);
   void ExplainOpen(int tid, const TaskSystemCall& call, ThreadWait* wait);
   bool OpensLater(const std::string& text);
