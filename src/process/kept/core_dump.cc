@@ -142,6 +142,22 @@ struct CoreContents {
   }
 };
 
+// Calls `take` with each note's name, zero included, its type and its description.
+template <typename Function>
+void ForEachNote(std::string_view bytes, const Function& take) {
+  constexpr uint64_t kPadding = 4;
+  while (bytes.size() >= sizeof(Elf64_Nhdr)) {
+    Elf64_Nhdr note;
+    std::memcpy(&note, bytes.data(), sizeof note);
+    bytes.remove_prefix(sizeof note);
+    const auto padded = [](uint64_t size) { return (size + kPadding - 1) / kPadding * kPadding; };
+    const uint64_t name = padded(note.n_namesz);
+    if (bytes.size() < name || bytes.size() - name < note.n_descsz) return;
+    take(bytes.substr(0, note.n_namesz), note.n_type, bytes.substr(name, note.n_descsz));
+    bytes.remove_prefix(std::min<uint64_t>(bytes.size(), name + padded(note.n_descsz)));
+  }
+}
+
 // --- Build IDs: whether a file of this machine is the one that ran.
 
 // `read` reads the ELF file's bytes: by their places in it, or in memory (`is_memory`), where its
@@ -167,18 +183,12 @@ std::string BuildIdOf(const ReadMemory& read, uint64_t base, bool is_memory) {
     std::string notes(segment.p_filesz, '\0');
     const uint64_t at = base + (is_memory ? segment.p_vaddr - first_address : segment.p_offset);
     if (!read(at, notes.data(), notes.size())) continue;
-    std::string_view left = notes;
-    while (left.size() >= sizeof(Elf64_Nhdr)) {
-      Elf64_Nhdr note;
-      std::memcpy(&note, left.data(), sizeof note);
-      const uint64_t name = (uint64_t{note.n_namesz} + 3) / 4 * 4;
-      const uint64_t description = (uint64_t{note.n_descsz} + 3) / 4 * 4;
-      if (left.size() - sizeof note < name + note.n_descsz) break;
-      if (note.n_type == NT_GNU_BUILD_ID && note.n_namesz == 4 &&
-          left.substr(sizeof note, 4) == std::string_view("GNU\0", 4))
-        return std::string(left.substr(sizeof note + name, note.n_descsz));
-      left.remove_prefix(std::min<uint64_t>(left.size(), sizeof note + name + description));
-    }
+    std::string build_id;
+    ForEachNote(notes, [&](std::string_view name, uint32_t type, std::string_view description) {
+      if (build_id.empty() && type == NT_GNU_BUILD_ID && name == std::string_view("GNU", 4))
+        build_id = description;
+    });
+    if (!build_id.empty()) return build_id;
   }
   return {};
 }
@@ -320,20 +330,6 @@ void TakeNote(uint32_t type, std::string_view bytes, CoreContents* contents) {
     if (Take(bytes, &signal)) contents->signal = signal;
   } else if (type == NT_FILE) {
     TakeFiles(bytes, &contents->mapped);
-  }
-}
-
-void TakeNotes(std::string_view bytes, CoreContents* contents) {
-  while (bytes.size() >= sizeof(Elf64_Nhdr)) {
-    Elf64_Nhdr note;
-    std::memcpy(&note, bytes.data(), sizeof note);
-    bytes.remove_prefix(sizeof note);
-    const uint64_t name = (uint64_t{note.n_namesz} + 3) / 4 * 4;
-    const uint64_t description = (uint64_t{note.n_descsz} + 3) / 4 * 4;
-    if (bytes.size() < name || bytes.size() - name < note.n_descsz) return;
-    if (bytes.substr(0, 4) == "CORE")
-      TakeNote(note.n_type, bytes.substr(name, note.n_descsz), contents);
-    bytes.remove_prefix(std::min<uint64_t>(bytes.size(), name + description));
   }
 }
 
@@ -484,7 +480,9 @@ Result<CoreDump> OpenCoreDump(const std::string& path) {
     if (segment.p_type == PT_NOTE && segment.p_filesz <= kMostNotes) {
       std::string notes(segment.p_filesz, '\0');
       if (contents->core->ReadAt(segment.p_offset, notes.data(), notes.size()))
-        TakeNotes(notes, contents.get());
+        ForEachNote(notes, [&](std::string_view name, uint32_t type, std::string_view description) {
+          if (name.starts_with("CORE")) TakeNote(type, description, contents.get());
+        });
     }
     const uint64_t end = segment.p_vaddr + segment.p_memsz;
     if (segment.p_type == PT_LOAD && end > segment.p_vaddr &&
