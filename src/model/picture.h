@@ -30,6 +30,7 @@ struct Sightings {
   bool undecided = false;         // it is about to look again
   std::vector<Finding> findings;  // that still hold
   TimeNs found_at = 0;            // monotonic: when the first of them was found
+  bool of_one_instant = false;  // all of it was seen at one, as in a core dump: nothing is between
   // The others, by what they do.
   std::vector<std::string> moving;   // made progress within the stall time
   std::vector<std::string> timed;    // sleep for a set time, or woke from that and sleep so again

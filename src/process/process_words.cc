@@ -690,6 +690,7 @@ Sightings ToldSightings(const ProcessJudgement& judgement, const SystemSample& l
   Sightings told;
   told.attached = true;
   told.as_of = look.begin;
+  told.of_one_instant = look.whole_process_stopped;
   for (const ProcessFinding& finding : judgement.findings)
     told.findings.push_back(ToldFinding(finding, look));
   if (!told.findings.empty()) told.found_at = look.end;

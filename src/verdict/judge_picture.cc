@@ -130,8 +130,9 @@ std::string Clause(const std::vector<std::string>& who) {
   return text;
 }
 
-const char* RanText(const std::vector<std::string>& who) {
-  return who.size() == 1 ? " runs, or ran in the meantime" : " run, or ran in the meantime";
+std::string RanText(const Sightings& source) {
+  return std::string(source.moving.size() == 1 ? " runs" : " run") +
+         (source.of_one_instant ? "" : ", or ran in the meantime");
 }
 
 bool HasTrace(const Verdict& streams) {
@@ -151,15 +152,14 @@ Verdict StreamsOf(const Picture& picture) {
                                [](const Sightings* source) { return source->attached; });
   if (HasStreams(verdict) || !any) return verdict;
   verdict.time = verdict.since = picture.now;
-  std::vector<std::string> moving;  // of one source: two may see the same threads, by other names
-  for (const Sightings* source : sources) {
-    if (moving.empty()) moving = source->moving;
-  }
-  if (!moving.empty()) {
+  // Of one source: two may see the same threads, by other names.
+  const auto moving = std::find_if(sources.begin(), sources.end(),
+                                   [](const Sightings* source) { return !source->moving.empty(); });
+  if (moving != sources.end()) {
     // Whether that is progress, two looks do not tell.
     verdict.confidence = Confidence::kPossible;
-    verdict.goes_on = Clause(moving);
-    verdict.summary = verdict.goes_on + RanText(moving);
+    verdict.goes_on = Clause((*moving)->moving);
+    verdict.summary = verdict.goes_on + RanText(**moving);
     return verdict;
   }
   verdict.state = State::kSilent;
@@ -194,7 +194,7 @@ void SayWhatTheyDo(const Sightings& threads, bool closed, Verdict* verdict) {
   bool may_go_on = doubt(threads.halted, "");
   const bool one_moves = threads.moving.size() == 1;
   const std::string computing = one_moves ? ": it may be computing" : ": they may be computing";
-  may_go_on = doubt(threads.moving, RanText(threads.moving) + computing) || may_go_on;
+  may_go_on = doubt(threads.moving, RanText(threads) + computing) || may_go_on;
   may_go_on = doubt(threads.unknown, "") || may_go_on;
   const bool waits_outside = !threads.outside.empty() && !closed;
   if (!waits_outside || may_go_on || !threads.incomplete.empty()) {

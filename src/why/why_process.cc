@@ -320,11 +320,6 @@ WhyReport ReportLooks(Clock& clock, const TwoLooks& two, const WhyProcessOptions
   if (options.json) return {LooksJson(clock, two, options), IsBad(verdict)};
   ProcessScene scene = SceneOf(two, options);
   scene.standing = StandingText(verdict);
-  if (!kept.empty()) {  // nothing was in the meantime
-    constexpr std::string_view kMeanwhile = ", or ran in the meantime";
-    const size_t at = scene.standing.find(kMeanwhile);
-    if (at != std::string::npos) scene.standing.erase(at, kMeanwhile.size());
-  }
   scene.kept = std::move(kept);
   return {ProcessText(scene), IsBad(verdict)};
 }

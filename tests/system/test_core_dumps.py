@@ -78,6 +78,7 @@ class CoreDumps(support.Case):
         self.assertEqual(0, done.returncode, done.stdout + done.stderr)
         self.assertRegex(done.stdout, r"^no hang found: \d+ zoo_spins runs\n")
         self.assertRegex(done.stdout, r"WaitForFlag  spins\.cc:\d+")
+        self.assertNotIn("in the meantime", self.why(next(self.folder.glob("dump.*")), "--json").stdout)
 
     def gdb_core_of_running(self):
         self.wait_for_standstill = lambda pid: None
