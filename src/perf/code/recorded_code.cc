@@ -18,7 +18,7 @@ namespace hangscope {
 namespace {
 
 constexpr size_t kMostMappings = 200'000;
-constexpr uint64_t kMostFileBytes = 512u << 20;  // of all files together
+constexpr uint64_t kMostCodeBytes = 512u << 20;  // of all files together
 
 std::string BuildIdOf(Elf* elf) {
   const void* bytes = nullptr;
@@ -86,12 +86,9 @@ bool RecordedCode::Take(const std::string& path, const PerfMapping& mapping, Bin
   const OpenElf file(path);
   Elf* const elf = file.get();
   if (elf == nullptr) return false;
-  const off_t size = lseek(file.fd(), 0, SEEK_END);
   const std::string recorded = RecordedId(mapping);
-  const std::string here = BuildIdOf(elf);
-  bool taken = size > 0 && static_cast<uint64_t>(size) <= kMostFileBytes - bytes_held_;
-  const bool same = recorded.empty() ? !binaries_.empty() : IsSameBuildId(here, recorded);
-  if (taken && !same) {
+  const bool same = recorded.empty() ? !binaries_.empty() : IsSameBuildId(BuildIdOf(elf), recorded);
+  if (!same) {
     warnings_.push_back(
         recorded.empty()
             ? fmt::format("'{}' has no build id in the recording: only files in --binaries are "
@@ -99,23 +96,38 @@ bool RecordedCode::Take(const std::string& path, const PerfMapping& mapping, Bin
                           Printable(mapping.path))
             : fmt::format("'{}' is not the file that was recorded: its build id is another",
                           Printable(path)));
-    taken = false;
+    return false;
   }
+  binary->path = path;
   size_t count = 0;
-  if (taken) elf_getphdrnum(elf, &count);
+  elf_getphdrnum(elf, &count);
   for (size_t i = 0; i < count; ++i) {
     GElf_Phdr program;
-    if (gelf_getphdr(elf, static_cast<int>(i), &program) != nullptr && program.p_type == PT_LOAD)
-      binary->segments.push_back({program.p_offset, program.p_filesz, program.p_vaddr});
+    if (gelf_getphdr(elf, static_cast<int>(i), &program) == nullptr || program.p_type != PT_LOAD)
+      continue;
+    binary->segments.push_back({program.p_offset, program.p_filesz, program.p_vaddr, {}});
+    if ((program.p_flags & PF_X) != 0) ReadCodeOf(file.fd(), path, &binary->segments.back());
   }
-  if (taken) {
-    binary->path = path;
-    binary->code.resize(static_cast<size_t>(size));
-    const ssize_t got = pread(file.fd(), binary->code.data(), binary->code.size(), 0);
-    binary->code.resize(got > 0 ? static_cast<size_t>(got) : 0);
-    bytes_held_ += binary->code.size();
+  return true;
+}
+
+void RecordedCode::ReadCodeOf(int fd, const std::string& path, Segment* segment) {
+  const off_t end = lseek(fd, 0, SEEK_END);
+  const uint64_t there = end > 0 ? static_cast<uint64_t>(end) : 0;
+  if (segment->file_offset >= there) return;
+  const uint64_t bytes = std::min(segment->bytes, there - segment->file_offset);
+  if (bytes > kMostCodeBytes - bytes_held_) {
+    warnings_.push_back(
+        fmt::format("the code of '{}' is not read: with it, that of all programs would be more "
+                    "than {} MiB",
+                    Printable(path), kMostCodeBytes >> 20));
+    return;
   }
-  return taken;
+  segment->code.resize(static_cast<size_t>(bytes));
+  const ssize_t got = pread(fd, segment->code.data(), segment->code.size(),
+                            static_cast<off_t>(segment->file_offset));
+  segment->code.resize(got > 0 ? static_cast<size_t>(got) : 0);
+  bytes_held_ += segment->code.size();
 }
 
 RecordedCode::Binary& RecordedCode::BinaryOf(const PerfMapping& mapping) {
@@ -154,14 +166,17 @@ ReadCode RecordedCode::CodeOf(int pid, TimeNs time) {
   return [this, pid, time](uint64_t address, std::span<char> bytes) -> size_t {
     const PerfMapping* mapping = Find(pid, time, address);
     if (mapping == nullptr) return kernel_.Covers(address) ? kernel_.Read(address, bytes) : 0;
-    const Binary& binary = BinaryOf(*mapping);
     const uint64_t into = address - mapping->begin;
     const uint64_t at = mapping->file_offset + into;
-    if (at >= binary.code.size()) return 0;
-    const size_t count = std::min({bytes.size(), static_cast<size_t>(mapping->bytes - into),
-                                   binary.code.size() - static_cast<size_t>(at)});
-    std::memcpy(bytes.data(), binary.code.data() + at, count);
-    return count;
+    for (const Segment& segment : BinaryOf(*mapping).segments) {
+      if (at < segment.file_offset || at - segment.file_offset >= segment.code.size()) continue;
+      const size_t skipped = static_cast<size_t>(at - segment.file_offset);
+      const size_t count = std::min({bytes.size(), static_cast<size_t>(mapping->bytes - into),
+                                     segment.code.size() - skipped});
+      std::memcpy(bytes.data(), segment.code.data() + skipped, count);
+      return count;
+    }
+    return 0;
   };
 }
 

@@ -53,11 +53,11 @@ class RecordedCode {
     uint64_t file_offset = 0;
     uint64_t bytes = 0;
     uint64_t address = 0;
+    std::string code;  // its bytes in the file, if they are code
   };
   struct Binary {
     std::string path;  // empty: there is none to be believed
     std::vector<Segment> segments;
-    std::string code;  // the file's bytes
     std::unique_ptr<ElfImage> image;
     bool looked_for_image = false;
   };
@@ -68,6 +68,8 @@ class RecordedCode {
   bool FindBinary(const PerfMapping& mapping, Binary* binary);
   bool FindCached(const PerfMapping& mapping, Binary* binary);
   bool Take(const std::string& path, const PerfMapping& mapping, Binary* binary);
+  // Within the limit of all code that is held.
+  void ReadCodeOf(int fd, const std::string& path, Segment* segment);
   std::string RecordedId(const PerfMapping& mapping) const;
 
   const PerfFileFacts& facts_;

@@ -3,11 +3,13 @@
 #include "perf/code/recorded_code.h"
 
 #include <elf.h>
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <link.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include <cstring>
 #include <filesystem>
@@ -15,6 +17,7 @@
 
 #include "base/json_text.h"
 #include "fakes/perf_bytes.h"
+#include "fakes/small_elf.h"
 
 namespace hangscope {
 namespace {
@@ -123,6 +126,23 @@ TEST_F(RecordedCodeTest, BelievesAFileWithoutAnIdOnlyInTheFolderThatWasNamed) {
   RecordedCode by_path(facts_, CodePlaces{"/."});
   by_path.Add(Map(0, path_));
   EXPECT_EQ(Read(by_path, 7, 100), Truth());
+}
+
+TEST_F(RecordedCodeTest, KeepsOfALargeFileOnlyItsCode) {
+  SmallElf elf;
+  elf.segments = {{0x1000, "sixteen of these"}};
+  const auto file =
+      std::filesystem::temp_directory_path() / fmt::format("hangscope_recorded_code_{}", getpid());
+  std::ofstream(file) << elf.File();
+  std::filesystem::resize_file(file, 600u << 20);  // sparse
+  map_ = {0x1000, 16, sizeof(Elf64_Ehdr) + 2 * sizeof(Elf64_Phdr)};
+  RecordedCode code(facts_, CodePlaces{file.parent_path()});
+  code.Add(Map(0, file));
+  std::string bytes(16, '\0');
+  bytes.resize(code.CodeOf(7, 100)(0x1000, bytes));
+  std::filesystem::remove(file);
+  EXPECT_EQ(bytes, "sixteen of these");
+  EXPECT_THAT(code.warnings(), IsEmpty());
 }
 
 // Of a sink that CPUs share.
