@@ -585,12 +585,14 @@ void WatchSession::ReadTerminal() {
   if (got > 0 && std::find(bytes, bytes + got, '\n') != bytes + got) ResumeAll();
 }
 
+// Who is late already still looks once: else nobody would hear a signal or a key.
 void WatchSession::WaitUntil(TimeNs time) {
-  while (!interrupted_ && !quits_) {
+  for (bool looked = false; !interrupted_ && !quits_; looked = true) {
     if (display_) display_->Tick();
     const TimeNs now = clock_.Monotonic();
-    if (now >= time) return;
-    const TimeNs left = (display_ ? std::clamp(display_->next_draw(), now, time) : time) - now;
+    if (now >= time && looked) return;
+    const TimeNs end = std::max(time, now);
+    const TimeNs left = (display_ ? std::clamp(display_->next_draw(), now, end) : end) - now;
     const bool reads = ReadsTerminal();
     const bool shows = display_ && display_->MayBeRead();
     pollfd fds[] = {{environment_.signal_fd, POLLIN, 0},

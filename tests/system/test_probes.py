@@ -7,6 +7,7 @@ import socket
 import struct
 import subprocess
 import threading
+import time
 import zlib
 
 from support import DATA, HANGSCOPE, ROOT, Case, main, python
@@ -242,6 +243,25 @@ class Probes(Case):
         self.assertEqual(done.out, self.wanted)
         program = self.write("fw.elf", elf(">", False, 2, [(ADDRESS, b"x")], ADDRESS))
         self.assertEqual(self.show(helper + " 0x80001000", "--elf", program).out, self.wanted)
+
+    def test_a_watch_whose_polls_take_longer_than_their_interval_still_hears_a_signal(self):
+        slow = self.write("slow.py", b"""if True:
+            import runpy, sys, time
+            helper = runpy.run_path(sys.argv[1])
+            class Slow(helper["Memory"]):
+                def alive(self):
+                    time.sleep(0.3)
+                    return "live"
+            helper["serve"](Slow(sys.argv[2], 0x80000000), sys.stdin.buffer, sys.stdout.buffer)
+        """)
+        helper = f"exec:exec python3 {slow} {ROOT}/examples/probes/file_helper.py {IMAGES}/watched-big32.bin"
+        watcher = subprocess.Popen([HANGSCOPE, "watch", "--interval", "10ms", helper], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        self.addCleanup(watcher.communicate)
+        self.addCleanup(watcher.kill)
+        self.assertIn(b"hangscope", watcher.stdout.readline())
+        time.sleep(1)
+        watcher.send_signal(signal.SIGINT)
+        self.assertEqual(watcher.wait(timeout=20), 130)
 
     def test_helper_that_went_wrong(self):
         for helper, status, said in (("exec:", 2, b"wants a command"),
