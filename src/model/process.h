@@ -313,6 +313,7 @@ struct ThreadFacts {
   ThreadWait wait;
   // It has woken from a wait for a set time, and is in one at the same place again.
   bool naps_again = false;
+  std::vector<std::string> kernel_stack;  // of the same, innermost first; empty: unknown
   uint64_t stack_pointer = 0;    // of one that sleeps; 0: not known
   std::vector<TaskFacts> tasks;  // of the event loop that it runs, those that have not ended
   // Of a thread that runs: what its steps showed; see SpinFacts.

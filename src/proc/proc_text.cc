@@ -364,6 +364,23 @@ std::vector<MountLine> ParseMounts(std::string_view text) {
   return mounts;
 }
 
+std::vector<std::string> ParseKernelStack(std::string_view text) {
+  constexpr size_t kMost = 64;  // the kernel writes as many
+  std::vector<std::string> functions;
+  for (const std::string_view line : Split(text, '\n')) {
+    // "[<0>] request_wait_answer+0x155/0x220 [fuse]"
+    const auto words = Words(line);
+    if (words.size() < 2 || functions.size() == kMost) continue;
+    const std::string_view name = words[1].substr(0, words[1].find('+'));
+    if (name.starts_with("do_syscall") || name.starts_with("entry_SYSCALL") ||
+        name.starts_with("el0") || name.starts_with("invoke_syscall"))
+      break;
+    functions.emplace_back(name);
+    if (words.size() > 2) functions.back() += fmt::format(" {}", words[2]);
+  }
+  return functions;
+}
+
 std::vector<TcpLine> ParseTcpTable(std::string_view text) {
   constexpr std::string_view kListen = "0A";
   constexpr std::string_view kEstablished = "01";

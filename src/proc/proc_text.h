@@ -155,6 +155,10 @@ struct MountLine {
 };
 std::vector<MountLine> ParseMounts(std::string_view text);
 
+// /proc/PID/task/TID/stack: the functions of the kernel, innermost first, without those in which
+// every system call begins; "nfs_wait_bit_killable [sunrpc]" is a module's.
+std::vector<std::string> ParseKernelStack(std::string_view text);
+
 // A line of /proc/net/tcp or tcp6.
 struct TcpLine {
   std::string local;  // as the kernel writes it: "0100007F:1F90"

@@ -141,6 +141,10 @@ ThreadFacts ReadThread(const SavedJson& json, int pid, int tid) {
       number && *number >= 0 && *number < kIdsOfHost ? static_cast<int>(*number) : -1;
   thread.system_call_name = TextField(call, "name");
   thread.kernel_function = TextField(json, "kernel_function");
+  for (const SavedJson& each : ListField(json, "kernel_stack")) {
+    if (each.is_string() && thread.kernel_stack.size() < kMostFramesOfLook)
+      thread.kernel_stack.push_back(each.get<std::string>());
+  }
   thread.cpu_time = SecondsField(json, "cpu_s").value_or(0);
   if (FindField(json, "waits_for") != nullptr)
     thread.wait = ReadWait(ObjectField(json, "waits_for"));

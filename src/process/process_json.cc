@@ -145,6 +145,7 @@ std::string ThreadLine(const ThreadFacts& thread, const ProcessScene& scene, Tim
   if (thread.system_call >= 0)
     json["system_call"] = {{"number", thread.system_call}, {"name", thread.system_call_name}};
   if (!thread.kernel_function.empty()) json["kernel_function"] = thread.kernel_function;
+  if (!thread.kernel_stack.empty()) json["kernel_stack"] = thread.kernel_stack;
   json["cpu_s"] = Rounded(thread.cpu_time);
   if (thread.wait.kind != WaitKind::kNone) json["waits_for"] = WaitObject(thread, *scene.look);
   if (thread.spin) json["spin"] = SpinObject(*thread.spin);

@@ -429,10 +429,14 @@ void ProcessLook::AddPython(Work* work, ThreadFacts* thread) {
 }
 
 void ProcessLook::ExplainWait(const Work& work, ThreadFacts* thread) {
-  if (thread->state == ThreadState::kDiskSleep)
+  if (thread->state == ThreadState::kDiskSleep) {
     thread->kernel_function = KernelFunctionOf(thread->tid);
   if (WaitsForMount(work)) return ExplainMount(work, thread);
   ThreadWait wait;
+    // Only root may read it.
+    const auto stack = context_.proc.Read(fmt::format("{}/task/{}/stack", pid_, thread->tid));
+    if (stack) thread->kernel_stack = ParseKernelStack(*stack);
+  }
   wait.kind = work.meaning.kind;
   wait.has_timeout = work.meaning.has_timeout;
   wait.timeout = work.meaning.timeout;

@@ -298,6 +298,12 @@ size_t FirstShown(const ThreadFacts& thread, size_t most) {
 std::string Stack(const ThreadFacts& thread, size_t most, const ProcessScene& scene) {
   std::string text =
       CutToColumns(fmt::format("stack of {}", Label(thread, *scene.look)), scene.columns) + "\n";
+  if (!thread.kernel_stack.empty())
+    text += CutToColumns(
+                fmt::format("  in the kernel: {}",
+                            Printable(fmt::format("{}", fmt::join(thread.kernel_stack, " < ")))),
+                scene.columns) +
+            "\n";
   const size_t first = FirstShown(thread, most);
   const size_t last = std::min(thread.stack.size(), first + std::min(most, thread.stack.size()));
   for (size_t i = first; i < last; ++i)

@@ -423,6 +423,8 @@ class Mounts(KernelCase):
         outcome = self.hangscope("why", f"pid:{reader.pid}", timeout=20)
         text = re.sub(r"\s+", " ", outcome.out.decode())
         self.assertIn(f"{reader.pid} cat waits for an answer of the file system {folder}", text)
+        if os.access("/proc/self/stack", os.R_OK):
+            self.assertRegex(text, "in the kernel: request_wait_answer[^ ]*( \\[fuse\\])? < ")
         if "fuse_connection" not in pathlib.Path(f"/proc/{server.pid}/fdinfo/3").read_text():
             self.skipTest("this kernel does not say which connection of /dev/fuse serves what")
         self.assertIn(f"no hang found: idle, {reader.pid} cat waits for an answer of the file system {folder}, served by {server.pid} python3, "

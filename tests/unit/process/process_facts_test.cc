@@ -19,6 +19,7 @@ namespace hangscope {
 namespace {
 
 using testing::ElementsAre;
+using testing::IsEmpty;
 
 TEST(ProcText, ReadsNamesWithBracketsAndSpaces) {
   const auto stat = ParseTaskStat(
@@ -212,6 +213,16 @@ TEST(ProcText, MountsAreListedWithTheirDevices) {
   EXPECT_EQ(mounts[1].type, "fuse.sshfs");
   EXPECT_EQ(ParseDescriptorInfo("flags:\t02\nfuse_connection:\t39\n").fuse, 39u);
   EXPECT_FALSE(ParseDescriptorInfo("flags:\t02\n").fuse.has_value());
+}
+
+TEST(ProcText, TheKernelsStackEndsWhereTheSystemCallBegins) {
+  EXPECT_THAT(ParseKernelStack("[<0>] request_wait_answer+0x155/0x220 [fuse]\n"
+                               "[<0>] vfs_statx+0x8a/0x160\n"
+                               "nonsense\n"
+                               "[<0>] do_syscall_64+0x71/0x290\n"
+                               "[<0>] entry_SYSCALL_64_after_hwframe+0x76/0x7e\n"),
+              ElementsAre("request_wait_answer [fuse]", "vfs_statx"));
+  EXPECT_THAT(ParseKernelStack(""), IsEmpty());
 }
 
 // A target's memory that a test writes down; what was not written cannot be read.
