@@ -64,7 +64,8 @@ class LoopMemory final : public StepMemory {
   std::optional<uint32_t> Loaded(uint64_t part) const;
   // Somebody else has changed a word that it writes.
   bool others_write() const { return others_write_; }
-  // Words that held another value after a store than before it; since the last call.
+  // Words that held another value after a store than before it, since TakeChanged().
+  const std::set<uint64_t>& changed() const { return changed_; }
   std::vector<uint64_t> TakeChanged();
 
  private:

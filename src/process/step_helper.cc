@@ -149,6 +149,13 @@ bool FoundAnotherWord(const StepTrace& trace, const ReadMemory& read) {
   });
 }
 
+// So much new in memory of others' is no loop's that only looks.
+bool Works(const LoopMemory& memory, const CodeRange& stack) {
+  constexpr ptrdiff_t kManyWords = 16;
+  const auto is_outside = [&](uint64_t word) { return !IsIn(stack, word); };
+  return std::count_if(memory.changed().begin(), memory.changed().end(), is_outside) >= kManyWords;
+}
+
 // What a thread did while it was held, and what is found out of that afterwards.
 struct HeldSteps {
   explicit HeldSteps(const ReadMemory& read) : memory(read) {}
@@ -165,11 +172,27 @@ void StepHeld(Clock& clock, ThreadStop& stop, const SteppedThread& thread, TimeN
   const TimeNs start = clock.Monotonic();
   end = std::max(end, start + usual);
   StepLimits limits;
-  limits.until = start + usual;
+  constexpr TimeNs kFirstLook = kMillisecond / 2;
+  limits.until = start + std::min(kFirstLook, usual);
   limits.most = kMostStepsInAll;
   // Where vectors count, the circle is gone around twice, and must close in half of the time.
   std::optional<TimeNs> may_be_longer;
+  const auto has_steady_round = [&](const StepTrace& so_far, LoopSlice* slice) {
+    return FindSteadyRound(so_far.states, memory.stores(), thread.clock_code, memory.examiner(),
+                           slice)
+        .has_value();
+  };
   limits.longer = [&](const StepTrace& so_far) {
+    // Often enough is seen much sooner. The looks take a part of the time, as they come at twice
+    // the time of the one before.
+    if (const TimeNs now = clock.Monotonic(); now < start + usual) {
+      LoopSlice slice;
+      const bool is_enough =
+          memory.is_understood() &&
+          (Works(memory, thread.stack) || (IsInALoop(so_far) && has_steady_round(so_far, &slice) &&
+                                           LooksForSomething(slice, thread.stack)));
+      return is_enough ? TimeNs{0} : std::min(start + usual, now + (now - start));
+    }
     // On a busy machine it may hardly have begun.
     constexpr size_t kFewSteps = 1000;
     const TimeNs soon = start + kTimesUsual * usual;
@@ -179,9 +202,7 @@ void StepHeld(Clock& clock, ThreadStop& stop, const SteppedThread& thread, TimeN
     may_be_longer = 0;
     if (!memory.is_understood() || !IsInALoop(so_far)) return TimeNs{0};
     LoopSlice slice;
-    const bool is_steady = FindSteadyRound(so_far.states, memory.stores(), thread.clock_code,
-                                           memory.examiner(), &slice)
-                               .has_value();
+    const bool is_steady = has_steady_round(so_far, &slice);
     const bool may_come_back =
         !is_steady && (!memory.Counts() || (!slice.registers.empty() && !memory.CountsIn(slice)));
     if (may_come_back) may_be_longer = memory.uses_vectors() ? start + (end - start) / 2 : end;

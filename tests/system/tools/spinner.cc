@@ -45,6 +45,11 @@ void SpinOnNothing() {
 void Compute() {
   for (unsigned long i = 0;; ++i) sum = sum * 7 + i;
 }
+// Most rounds write to another word.
+void Fill() {
+  static volatile unsigned long table[4096];
+  for (unsigned long i = 0;; ++i) table[i % 4096] = table[i % 4096] + i + 1;
+}
 // All that changes is in memory: every round has the same registers.
 void Count() {
   for (;;) sum = sum + 1;
@@ -194,6 +199,7 @@ const Way kWays[] = {{"flag", SpinOnFlag},
                      {"yield", YieldOnFlag},
                      {"lock", SpinOnLock},
                      {"compute", Compute},
+                     {"fill", Fill},
                      {"count", Count},
                      {"float", ComputeFloat},
                      {"threads", StartThreads},

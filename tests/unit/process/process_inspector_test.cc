@@ -526,6 +526,27 @@ TEST(Stops, AreShortAndLeftOutWhereNotWanted) {
   EXPECT_GT(Inspect(program.pid()).longest_stop, 0);
 }
 
+// Whoever writes to so many words works: no need to see more of it.
+TEST(Stops, EndSoonerWhereAThreadIsSeenToWork) {
+  const StartedProgram program(SPINNER, "fill");
+  ASSERT_TRUE(program.is_ready());
+  InspectOptions patient;
+  patient.step_time = 5 * kSecond;
+  patient.long_step_time = 5 * kSecond;
+  std::optional<ThreadFacts::Spin> spin;
+  const TimeNs end = system_clock.Monotonic() + kGenerous;
+  SystemSample look;
+  while (!spin && system_clock.Monotonic() < end) {
+    look = Inspect(program.pid(), patient);
+    const ThreadFacts* const thread = FindThread(look, program.pid());
+    ASSERT_NE(thread, nullptr);
+    spin = thread->spin;
+  }
+  ASSERT_TRUE(spin.has_value());
+  EXPECT_EQ(spin->period, 0u);
+  EXPECT_LT(look.longest_stop, patient.step_time / 2);
+}
+
 bool IsRunning(int pid, TimeNs more) {
   const ProcFolder proc("/proc");
   const auto ran = [&] {
