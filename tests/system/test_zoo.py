@@ -178,7 +178,8 @@ def build(source, compiler, *options):
         fcntl.flock(lock, fcntl.LOCK_EX)
         newest = max((SOURCES / source).stat().st_mtime, (SOURCES / "zoo.h").stat().st_mtime)
         if not path.exists() or path.stat().st_mtime < newest:
-            done = subprocess.run([compiler, "-g", *options, "-o", str(path), str(SOURCES / source)], capture_output=True, text=True)
+            words = [compiler, *options] if compiler == "go" else [compiler, "-g", *options]
+            done = subprocess.run([*words, "-o", str(path), str(SOURCES / source)], capture_output=True, text=True)
             if done.returncode != 0:
                 raise RuntimeError(f"{compiler} of {source}: {done.stderr[:500]}")
     return path
@@ -431,7 +432,7 @@ def matrix(results):
 
 
 def chosen():
-    """Those that HANGSCOPE_ZOO names; all in a long run; else a hang and a control of each class."""
+    """Those that HANGSCOPE_ZOO names; all in a long run; else a hang and a control of each class but the LONG ones."""
     cases = list(all_cases())
     if PATTERNS:
         return [case for case in cases if any(fnmatch.fnmatchcase(case.path, pattern) for pattern in PATTERNS.split(","))]
@@ -439,7 +440,7 @@ def chosen():
         return cases
     groups = collections.defaultdict(list)
     for case in cases:
-        if not missing(case):
+        if not case.is_long and not missing(case):
             groups[case.kind_of, case.is_hang].append(case)
     return [random.Random(f"{SEED}/{key}").choice(group) for key, group in groups.items()]
 

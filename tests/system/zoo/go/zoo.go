@@ -1,0 +1,381 @@
+// Programs of Go that hang, and such as only look so; the first argument says which. They say
+// "ready" once they stand there. Beside most there is a server that nobody talks to, as else the
+// runtime itself would see that all its goroutines are asleep.
+package main
+
+import (
+	"fmt"
+	"net"
+	"os"
+	"sync"
+	"time"
+)
+
+type account struct {
+	name    string
+	balance int
+	lock    sync.Mutex
+}
+
+var (
+	checking    = &account{name: "checking"}
+	savings     = &account{name: "savings"}
+	indexLock   sync.Mutex
+	tableLock   sync.Mutex
+	journalLock sync.Mutex
+	cache       sync.RWMutex
+	inside      sync.WaitGroup // how many have their first lock
+)
+
+// All of them have their first lock before anybody wants a second one.
+func meet() {
+	inside.Done()
+	inside.Wait()
+}
+
+func serve() {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		fmt.Println("skip: no listener:", err)
+		os.Exit(0)
+	}
+	go func() {
+		for {
+			connection, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			connection.Close()
+		}
+	}()
+}
+
+func beat() {
+	go func() {
+		for range time.Tick(20 * time.Millisecond) {
+		}
+	}()
+}
+
+// --- Hangs.
+
+func transfer(from, to *account, amount int) {
+	from.lock.Lock()
+	defer from.lock.Unlock()
+	meet()
+	to.lock.Lock()
+	defer to.lock.Unlock()
+	from.balance -= amount
+	to.balance += amount
+}
+
+func rebuildIndex() {
+	indexLock.Lock()
+	meet()
+	tableLock.Lock()
+	tableLock.Unlock()
+	indexLock.Unlock()
+}
+
+func vacuumTable() {
+	tableLock.Lock()
+	meet()
+	indexLock.Lock()
+	indexLock.Unlock()
+	tableLock.Unlock()
+}
+
+func lockBoth(first, second *sync.Mutex) {
+	first.Lock()
+	meet()
+	second.Lock()
+	second.Unlock()
+	first.Unlock()
+}
+
+func evict() {
+	tableLock.Lock()
+	defer tableLock.Unlock()
+	evictAgain()
+}
+
+func evictAgain() {
+	tableLock.Lock()
+	defer tableLock.Unlock()
+}
+
+func refreshCache() {
+	cache.Lock()
+	meet()
+	journalLock.Lock()
+	journalLock.Unlock()
+	cache.Unlock()
+}
+
+func writeJournal() {
+	journalLock.Lock()
+	meet()
+	cache.RLock()
+	cache.RUnlock()
+	journalLock.Unlock()
+}
+
+func readCache() {
+	cache.RLock()
+	defer cache.RUnlock()
+	meet()
+	journalLock.Lock()
+	defer journalLock.Unlock()
+}
+
+func replaceCache() {
+	journalLock.Lock()
+	defer journalLock.Unlock()
+	meet()
+	cache.Lock()
+	defer cache.Unlock()
+}
+
+type worker interface{ work() }
+type producer struct {
+	own, other *sync.Mutex
+	made       int
+}
+
+func (p *producer) work() {
+	p.own.Lock()
+	defer p.own.Unlock()
+	meet()
+	p.takeOther()
+}
+
+func (p *producer) takeOther() {
+	p.other.Lock()
+	p.made++
+	p.other.Unlock()
+}
+
+func askWithLock(questions chan int) {
+	tableLock.Lock()
+	defer tableLock.Unlock()
+	meet()
+	<-questions
+}
+
+func answerWithLock(questions chan int) {
+	meet()
+	tableLock.Lock()
+	defer tableLock.Unlock()
+	questions <- 1
+}
+
+func hang(which string) bool {
+	switch which {
+	case "accounts":
+		inside.Add(2)
+		go transfer(checking, savings, 1)
+		go transfer(savings, checking, 2)
+	case "globals":
+		inside.Add(2)
+		go rebuildIndex()
+		go vacuumTable()
+	case "circle":
+		inside.Add(3)
+		go lockBoth(&indexLock, &tableLock)
+		go lockBoth(&tableLock, &journalLock)
+		go lockBoth(&journalLock, &indexLock)
+	case "twice":
+		go evict()
+	case "write-and-mutex":
+		inside.Add(2)
+		go refreshCache()
+		go writeJournal()
+	case "read-and-mutex":
+		inside.Add(2)
+		go readCache()
+		go replaceCache()
+	case "interface":
+		inside.Add(2)
+		for _, each := range []worker{&producer{&indexLock, &tableLock, 0}, &producer{&tableLock, &indexLock, 0}} {
+			go each.work()
+		}
+	case "closures":
+		inside.Add(2)
+		one, other := new(sync.Mutex), new(sync.Mutex)
+		go func() {
+			one.Lock()
+			meet()
+			other.Lock()
+		}()
+		go func() {
+			other.Lock()
+			meet()
+			one.Lock()
+		}()
+	case "channel-and-lock":
+		inside.Add(2)
+		questions := make(chan int)
+		go askWithLock(questions)
+		go answerWithLock(questions)
+	case "main":
+		inside.Add(2)
+		go rebuildIndex()
+		go func() {
+			time.Sleep(500 * time.Millisecond)
+			fmt.Println("ready")
+		}()
+		vacuumTable()
+	default:
+		return false
+	}
+	return true
+}
+
+// --- Those that only look so.
+
+func inOrder(first, second *sync.Mutex, hold time.Duration) {
+	for {
+		first.Lock()
+		second.Lock()
+		time.Sleep(hold)
+		second.Unlock()
+		first.Unlock()
+	}
+}
+
+func holdFor(lock *sync.Mutex, long time.Duration) {
+	lock.Lock()
+	time.Sleep(long)
+	lock.Unlock()
+}
+
+func control(which string) bool {
+	switch which {
+	case "in-order":
+		for i := 0; i < 8; i++ {
+			go inOrder(&indexLock, &tableLock, 0)
+		}
+	case "in-order-slow":
+		for i := 0; i < 8; i++ {
+			go inOrder(&indexLock, &tableLock, time.Millisecond)
+		}
+	case "long-hold":
+		go holdFor(&tableLock, time.Hour)
+		time.Sleep(50 * time.Millisecond)
+		go holdFor(&tableLock, time.Hour)
+		go holdFor(&tableLock, time.Hour)
+	case "hold-and-read":
+		reader, _, _ := os.Pipe()
+		go func() {
+			tableLock.Lock()
+			reader.Read(make([]byte, 1))
+			tableLock.Unlock()
+		}()
+		go holdFor(&tableLock, time.Hour)
+	case "accounts":
+		for i := 0; i < 4; i++ {
+			go func() {
+				for {
+					checking.lock.Lock()
+					savings.lock.Lock()
+					checking.balance++
+					savings.lock.Unlock()
+					checking.lock.Unlock()
+				}
+			}()
+		}
+	case "readers":
+		for i := 0; i < 4; i++ {
+			go func() {
+				for {
+					cache.RLock()
+					time.Sleep(time.Millisecond)
+					cache.RUnlock()
+				}
+			}()
+		}
+		go func() {
+			for {
+				cache.Lock()
+				cache.Unlock()
+			}
+		}()
+	case "try":
+		for _, each := range [][2]*sync.Mutex{{&indexLock, &tableLock}, {&tableLock, &indexLock}} {
+			go func(first, second *sync.Mutex) {
+				for {
+					first.Lock()
+					if second.TryLock() {
+						second.Unlock()
+					}
+					first.Unlock()
+					time.Sleep(time.Millisecond)
+				}
+			}(each[0], each[1])
+		}
+	case "pool":
+		jobs := make(chan int)
+		for i := 0; i < 8; i++ {
+			go func() {
+				for range jobs {
+				}
+			}()
+		}
+	case "pipeline":
+		numbers, squares := make(chan int), make(chan int)
+		go func() {
+			for i := 0; ; i++ {
+				numbers <- i
+			}
+		}()
+		go func() {
+			for n := range numbers {
+				squares <- n * n
+			}
+		}()
+		go func() {
+			for range squares {
+			}
+		}()
+	case "handed-on":
+		// Who waits with one lock for the other gets it: its holder ends a sleep.
+		go func() {
+			indexLock.Lock()
+			holdFor(&tableLock, time.Hour)
+		}()
+		time.Sleep(50 * time.Millisecond)
+		go lockBothSlowly(&tableLock, &journalLock)
+	default:
+		return false
+	}
+	return true
+}
+
+func lockBothSlowly(first, second *sync.Mutex) {
+	first.Lock()
+	second.Lock()
+	time.Sleep(time.Second)
+	second.Unlock()
+	first.Unlock()
+}
+
+func main() {
+	if len(os.Args) < 3 {
+		os.Exit(2)
+	}
+	for _, beside := range os.Args[3:] {
+		switch beside {
+		case "server":
+			serve()
+		case "heartbeat":
+			beat()
+		}
+	}
+	choose := map[string]func(string) bool{"hang": hang, "control": control}[os.Args[1]]
+	if choose == nil || !choose(os.Args[2]) {
+		os.Exit(2)
+	}
+	time.Sleep(300 * time.Millisecond)
+	fmt.Println("ready")
+	select {}
+}
