@@ -10,6 +10,7 @@ void FuzzElf(std::string_view input);
 void FuzzEtm(std::string_view input);
 void FuzzExec(std::string_view input);
 void FuzzGdb(std::string_view input);
+void FuzzGo(std::string_view input);
 void FuzzLog(std::string_view input);
 void FuzzPerf(std::string_view input);
 void FuzzPython(std::string_view input);
@@ -21,12 +22,12 @@ void FuzzWatch(std::string_view input);
 
 std::span<const Fuzzer> Fuzzers() {
   static constexpr Fuzzer kFuzzers[] = {
-      {"catalog", FuzzCatalog},   {"code", FuzzCode},     {"core", FuzzCore},
-      {"debugger", FuzzDebugger}, {"elf", FuzzElf},       {"etm", FuzzEtm},
-      {"exec", FuzzExec},         {"gdb", FuzzGdb},       {"log", FuzzLog},
-      {"perf", FuzzPerf},         {"python", FuzzPython}, {"ring", FuzzRing},
-      {"scope", FuzzScope},       {"trace", FuzzTrace},   {"units", FuzzUnits},
-      {"watch", FuzzWatch},
+      {"catalog", FuzzCatalog},   {"code", FuzzCode},   {"core", FuzzCore},
+      {"debugger", FuzzDebugger}, {"elf", FuzzElf},     {"etm", FuzzEtm},
+      {"exec", FuzzExec},         {"gdb", FuzzGdb},     {"go", FuzzGo},
+      {"log", FuzzLog},           {"perf", FuzzPerf},   {"python", FuzzPython},
+      {"ring", FuzzRing},         {"scope", FuzzScope}, {"trace", FuzzTrace},
+      {"units", FuzzUnits},       {"watch", FuzzWatch},
   };
   return kFuzzers;
 }

@@ -14,6 +14,7 @@
 #include "fakes/etm_bytes.h"
 #include "fakes/fake_clock.h"
 #include "fakes/fake_file_system.h"
+#include "fakes/fake_go.h"
 #include "fakes/fake_python.h"
 #include "fakes/perf_story.h"
 #include "fakes/watch_image.h"
@@ -326,6 +327,17 @@ void WriteWatches() {
   }
 }
 
+// Two goroutines that wait, one for a semaphore and one for channels, and one that runs.
+void WriteGo() {
+  FakeGo go;
+  const uint64_t waits = go.AddGoroutine(5, go_layout::Status::kWaiting, 19);
+  const uint64_t selects = go.AddGoroutine(6, go_layout::Status::kWaiting, 14);
+  go.AddGoroutine(7, go_layout::Status::kRunning);
+  go.AddWaiter(3, waits, 0xc000010004);
+  go.WaitForChannels(selects, {0xc000030000, 0xc000030060});
+  Write("go", "goroutines", go.image());
+}
+
 // Two threads, one with frames of functions whose names are of any alphabet, and a lock.
 void WritePython() {
   FakePython python;
@@ -381,6 +393,7 @@ int main(int argc, char** argv) {
   WriteCores();
   WriteWatches();
   WritePerfFiles();
+  WriteGo();
   WritePython();
   WriteHardwareTraces(argv[1]);
   WriteDebuggers();

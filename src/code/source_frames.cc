@@ -141,18 +141,18 @@ std::vector<Dwarf_Die> InlinedAt(const Dwarf_Die& function, uint64_t address) {
 }
 
 // Whether such a source is a library's: a header of the system's or of a compiler's library, Rust's
-// own libraries, or a crate that Cargo fetched.
+// own libraries and Go's, or what Cargo or Go fetched.
 bool IsLibrarySource(const std::string& path) {
   // clang finds gcc's headers by ways like /usr/bin/../lib/gcc/x86_64-linux-gnu/12/../../include.
   const std::string plain = path.find("/../") == std::string::npos
                                 ? path
                                 : std::filesystem::path(path).lexically_normal().string();
   for (const char* folder : {"/usr/include/", "/usr/local/include/", "/usr/lib/", "/rustc/",
-                             "/usr/src/rustc-", "/usr/share/cargo/registry/"}) {
+                             "/usr/src/rustc-", "/usr/share/cargo/registry/", "/usr/local/go/"}) {
     if (plain.starts_with(folder)) return true;
   }
   for (const char* part : {"/include/c++/", "/.cargo/registry/", "/.cargo/git/",
-                           "/.rustup/toolchains/", "/rustlib/src/rust/"}) {
+                           "/.rustup/toolchains/", "/rustlib/src/rust/", "/pkg/mod/"}) {
     if (plain.find(part) != std::string::npos) return true;
   }
   return false;

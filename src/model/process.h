@@ -279,7 +279,8 @@ struct ThreadWait {
   std::optional<TimeNs> timeout;  // how long it waits at most, where known
 };
 
-// What an event loop runs in turns: it has no thread of its own while it waits.
+// What an event loop, or the scheduler of Go, runs in turns: it has no thread of its own while it
+// waits.
 struct TaskFacts {
   std::string name;               // "Task-2"
   std::vector<StackFrame> stack;  // innermost first
@@ -288,6 +289,8 @@ struct TaskFacts {
   // Those of its thread, by index, each of which it waits for; empty: none, or not known.
   std::vector<size_t> tasks;
   bool has_timeout = false;  // a time limit around it ends the wait
+  // Of Go: any thread of the process may run it, whatever the one does that it is shown with.
+  bool is_goroutine = false;
 };
 
 struct ThreadFacts {
@@ -310,12 +313,14 @@ struct ThreadFacts {
   bool stack_incomplete = false;
   std::string stack_warning;    // why there is none, or no more; a sentence; empty: nothing
   std::string kernel_function;  // where no signal wakes it: that it sleeps in there; empty: unknown
+  std::vector<std::string> kernel_stack;  // of the same, innermost first; empty: unknown
   ThreadWait wait;
   // It has woken from a wait for a set time, and is in one at the same place again.
   bool naps_again = false;
-  std::vector<std::string> kernel_stack;  // of the same, innermost first; empty: unknown
-  uint64_t stack_pointer = 0;    // of one that sleeps; 0: not known
-  std::vector<TaskFacts> tasks;  // of the event loop that it runs, those that have not ended
+  uint64_t stack_pointer = 0;  // of one that sleeps; 0: not known
+  // Of the event loop that it runs, those that have not ended; of the main thread of a program of
+  // Go, all goroutines.
+  std::vector<TaskFacts> tasks;
   // Of a thread that runs: what its steps showed; see SpinFacts.
   struct Spin {
     uint64_t steps = 0;  // that were looked at
@@ -426,6 +431,8 @@ struct ProcessFinding : SourceFinding {
   std::vector<int> threads;   // whom it is about: of a deadlock in the order of the waits
   std::vector<int> partners;  // threads or processes that would have to act
   std::vector<int> victims;   // threads that wait for these, directly or not
+  // About goroutines, which wait whatever the threads do: these only show them.
+  bool of_goroutines = false;
 };
 
 }  // namespace hangscope

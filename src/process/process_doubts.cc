@@ -368,8 +368,10 @@ void JudgeConfidence(const FindingDraft& draft, const JudgedProcesses& judged,
   switch (draft.kind) {
     case FindingKind::kDeadlock:
       if (!draft.tasks.empty()) {
+        const bool is_go = judged.node(draft.members[0]).facts->tasks[0].is_goroutine;
         finding->Lower(Confidence::kLikely,
-                       "who holds a lock is read from the code, and the program may cancel a task");
+                       fmt::format("who holds a lock is read from the code{}",
+                                   is_go ? "" : ", and the program may cancel a task"));
         break;
       }
       if (draft.unowned) {

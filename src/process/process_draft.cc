@@ -560,12 +560,14 @@ void DraftFinder::AddBesideTickers(int pid) {
     AddDraft(std::move(draft));
 }
 
-// Of loops that slept all the time: what runs in them may be half done.
+// Of loops that slept all the time: what runs in them may be half done. A goroutine that waits has
+// a state of its own, whatever the threads do meanwhile.
 void DraftFinder::AddTaskCircles() {
   for (uint32_t i = 0; i < judged_.graph.nodes().size(); ++i) {
-    if (node(i).kind != NodeKind::kThread || node(i).facts->state != ThreadState::kSleeping ||
-        node(i).stand == ThreadStand::kMoves)
-      continue;
+    if (node(i).kind != NodeKind::kThread || node(i).facts->tasks.empty()) continue;
+    const bool sleeps =
+        node(i).facts->state == ThreadState::kSleeping && node(i).stand != ThreadStand::kMoves;
+    if (!sleeps && !node(i).facts->tasks[0].is_goroutine) continue;
     FindingDraft draft;
     draft.kind = FindingKind::kDeadlock;
     draft.members = {i};

@@ -261,6 +261,7 @@ void ProcessLook::SayWhatCannotBeSeen() {
     else
       walker_trouble_ = walker.status().message();
     if (walker_ != nullptr) FindPython();
+    if (walker_ != nullptr && !python_) FindGo();
   }
 }
 
@@ -291,6 +292,7 @@ void ProcessLook::FindPython() {
 
 void ProcessLook::Explain() {
   for (size_t i = 0; i < work_.size(); ++i) ExplainThread(i);
+  AddGoroutines();
   if (!walker_trouble_.empty()) Warn(walker_trouble_);
 }
 
@@ -431,12 +433,12 @@ void ProcessLook::AddPython(Work* work, ThreadFacts* thread) {
 void ProcessLook::ExplainWait(const Work& work, ThreadFacts* thread) {
   if (thread->state == ThreadState::kDiskSleep) {
     thread->kernel_function = KernelFunctionOf(thread->tid);
-  if (WaitsForMount(work)) return ExplainMount(work, thread);
-  ThreadWait wait;
     // Only root may read it.
     const auto stack = context_.proc.Read(fmt::format("{}/task/{}/stack", pid_, thread->tid));
     if (stack) thread->kernel_stack = ParseKernelStack(*stack);
   }
+  if (WaitsForMount(work)) return ExplainMount(work, thread);
+  ThreadWait wait;
   wait.kind = work.meaning.kind;
   wait.has_timeout = work.meaning.has_timeout;
   wait.timeout = work.meaning.timeout;
@@ -868,6 +870,7 @@ void ProcessLook::StopThread(Work* work, ThreadFacts* thread) {
 }
 
 void ProcessLook::Verify() {
+  VerifyGoroutines();
   facts_.frozen_by = context_.freezer.WhatHolds(pid_);
   const bool is_frozen = !facts_.frozen_by.empty();
   for (size_t i = 0; i < work_.size(); ++i) {

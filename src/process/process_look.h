@@ -25,6 +25,7 @@
 #include "process/stack_walker.h"
 #include "process/step_helper.h"
 #include "process/system_call.h"
+#include "runtime/go/go_reader.h"
 #include "runtime/python/python_reader.h"
 #include "runtime/python/python_tasks.h"
 #include "runtime/python/python_waits.h"
@@ -150,6 +151,14 @@ class ProcessLook {
   void StoreThread(RawThread raw);
   void FindLivingThread();
   void FindPython();
+  void FindGo();
+  bool HasGoBuildInfo(const MemoryMapping& mapping) const;
+  bool IsOfGoRuntime(uint64_t pc);
+  StackWalk WalkGoroutine(const Goroutine& goroutine);
+  std::vector<uint64_t> HeldByGoroutine(const std::vector<StackPlace>& places, size_t* calls);
+  std::vector<Goroutine> ReadGoroutines(std::string* warning);
+  void AddGoroutines();
+  void VerifyGoroutines();
   void SayWhatCannotBeSeen();
   void ExplainThread(size_t i);
   void FollowKept(Work* work, ThreadFacts* thread);
@@ -230,7 +239,9 @@ class ProcessLook {
   std::unique_ptr<PythonReader> python_;
   std::unique_ptr<PythonWaits> python_waits_;
   std::unique_ptr<PythonTasks> python_tasks_;
-  std::string python_module_;  // the file that the interpreter is in
+  std::unique_ptr<GoReader> go_;
+  std::vector<Goroutine> goroutines_;  // by the index of the main thread's tasks
+  std::string python_module_;          // the file that the interpreter is in
   std::set<int> leads_to_;
   std::vector<Napper> nappers_;
 };

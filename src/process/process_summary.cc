@@ -180,9 +180,9 @@ std::string SummaryOf(const FindingDraft& draft, const JudgedProcesses& judged) 
   switch (draft.kind) {
     case FindingKind::kDeadlock: {
       if (!draft.tasks.empty())
-        return fmt::format("deadlock, {} of {} tasks of {} wait{} for {}", draft.tasks.size(),
-                           first.tasks.size(), ThreadLabel(first),
-                           draft.tasks.size() == 1 ? "s" : "",
+        return fmt::format("deadlock, {} of {} {} of {} wait{} for {}", draft.tasks.size(),
+                           first.tasks.size(), first.tasks[0].is_goroutine ? "goroutines" : "tasks",
+                           ThreadLabel(first), draft.tasks.size() == 1 ? "s" : "",
                            draft.tasks.size() == 1 ? "itself" : "each other");
       if (draft.unowned)
         return fmt::format("deadlock, {} wait{} for {}, and who holds {} is not recorded", count,

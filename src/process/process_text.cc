@@ -171,7 +171,7 @@ std::vector<std::vector<std::string>> MemberRows(const ProcessFinding& finding,
 
 std::string FindingText(const ProcessFinding& finding, const ProcessScene& scene) {
   std::string text = WrappedHead(Headline(finding), scene.columns);
-  text += Rows(MemberRows(finding, *scene.look), scene.columns);
+  if (!finding.of_goroutines) text += Rows(MemberRows(finding, *scene.look), scene.columns);
   if (finding.threads.size() > kMostRows)
     text += fmt::format("  and {} more threads\n", finding.threads.size() - kMostRows);
   if (!finding.victims.empty()) {
@@ -311,9 +311,14 @@ std::string Stack(const ThreadFacts& thread, size_t most, const ProcessScene& sc
         CutToColumns(fmt::format("  #{:<2} {}", i, FrameText(&thread.stack[i])), scene.columns) +
         "\n";
   if (!thread.tasks.empty() && last == thread.stack.size()) {
-    text += fmt::format("tasks of {}\n", Label(thread, *scene.look));
-    for (const TaskFacts& task : thread.tasks)
-      text += CutToColumns("  " + TaskText(task), scene.columns) + "\n";
+    constexpr size_t kMostTasks = 32;
+    const size_t shown = scene.all_stacks ? thread.tasks.size() : kMostTasks;
+    text += fmt::format("{} of {}\n", thread.tasks[0].is_goroutine ? "goroutines" : "tasks",
+                        Label(thread, *scene.look));
+    for (size_t i = 0; i < std::min(shown, thread.tasks.size()); ++i)
+      text += CutToColumns("  " + TaskText(thread.tasks[i]), scene.columns) + "\n";
+    if (thread.tasks.size() > shown)
+      text += fmt::format("  and {} more: --all shows all\n", thread.tasks.size() - shown);
   }
   if (!thread.stack_warning.empty() && last == thread.stack.size())
     text += Wrapped(Printable(thread.stack_warning), scene.columns);

@@ -123,6 +123,10 @@ void ProcessJudge::AddTasks(const FindingDraft& draft, ProcessFinding* finding) 
 }
 
 void ProcessJudge::AddEvidence(const FindingDraft& draft, ProcessFinding* finding) const {
+  if (finding->of_goroutines) {
+    finding->evidence.push_back("they were read twice, and all of them waited so at one time");
+    return;
+  }
   const bool spins = draft.kind == FindingKind::kSpin;
   const bool retries = std::any_of(draft.members.begin(), draft.members.end(),
                                    [&](uint32_t i) { return node(i).retries; });
@@ -202,6 +206,8 @@ void ProcessJudge::AddFinding(const FindingDraft& draft) {
   finding.victims.assign(victims.begin(), victims.end());
   finding.partners = draft.partners;
   finding.summary = SummaryOf(draft, judged_);
+  finding.of_goroutines =
+      !draft.tasks.empty() && node(draft.members[0]).facts->tasks[0].is_goroutine;
   JudgeConfidence(draft, judged_, &finding);
   AddTasks(draft, &finding);
   // Naps cost nobody anything: that they are for ever is worth saying only where it is likely.

@@ -809,7 +809,7 @@ std::string TaskText(const TaskFacts& task) {
   shown.stack = task.stack;
   const std::string where = FrameText(OwnFrame(shown));
   return fmt::format(
-      "task {} {}{}{}{}", Short(task.name),
+      "{}{} {}{}{}{}", task.is_goroutine ? "" : "task ", Short(task.name),
       task.waits_for.empty() ? "runs, or is about to" : "waits for " + Short(task.waits_for),
       task.holder.empty() ? "" : ", held by " + Short(task.holder), where.empty() ? "" : "   ",
       where);

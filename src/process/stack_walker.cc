@@ -160,6 +160,14 @@ int GiveWalker(Dwfl_Module*, void** user, const char*, Dwarf_Addr, void* walker)
   return DWARF_CB_OK;
 }
 
+// Of Go, by its package: without debug information nothing else tells.
+bool IsOfGoRuntime(const std::string& function) {
+  for (const char* package : {"runtime.", "runtime/", "sync.", "sync/", "internal/"}) {
+    if (function.starts_with(package)) return true;
+  }
+  return false;
+}
+
 }  // namespace
 
 struct StackWalker::ModuleSymbols {
@@ -705,7 +713,8 @@ std::vector<StackFrame> StackWalker::FindNames(uint64_t pc) {
     if (each.line != 0) frame.source = fmt::format("{}:{}", BaseName(each.path), each.line);
   }
   if (!frames.empty()) return frames;
-  outer.of_system = outer.of_system || (is_near && IsOfRustLibraries(symbol->name));
+  outer.of_system = outer.of_system ||
+                    (is_near && (IsOfRustLibraries(symbol->name) || IsOfGoRuntime(outer.function)));
   return {outer};
 }
 

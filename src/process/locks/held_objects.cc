@@ -60,10 +60,10 @@ constexpr size_t kMostVisits = 8'000;     // of instructions, the same ones agai
 constexpr uint64_t kMostOfCalled = 512;   // of a function that is called, and has returned
 constexpr uint64_t kWord = 8;
 constexpr size_t kRegisters = 16;
-constexpr size_t kStack = 7;       // DWARF's number of rsp
-constexpr size_t kFrame = 6;       // of rbp
-constexpr size_t kFirstInput = 5;  // of rdi and rsi, a call's first two arguments
-constexpr size_t kSecondInput = 4;
+constexpr size_t kStack = 7;   // DWARF's number of rsp
+constexpr size_t kFrame = 6;   // of rbp
+constexpr size_t kOutput = 0;  // of rax
+constexpr size_t kSaved = 3;   // of rbx
 
 // Something that is not known, and a distance from it; of id 0, the number itself.
 struct Value {
@@ -139,7 +139,13 @@ class Follower {
  public:
   Follower(const CallPlace& place, const ReadMemory& read, const LockCallOfTarget& lock_call,
            const LockCallOfTarget& by_code)
-      : place_(place), read_(read), lock_call_(lock_call), by_code_(by_code) {
+      : place_(place),
+        is_go_(place.convention == CallConvention::kGo),
+        first_input_(is_go_ ? kOutput : 5),  // else rdi
+        second_input_(is_go_ ? kSaved : 4),  // else rsi
+        read_(read),
+        lock_call_(lock_call),
+        by_code_(by_code) {
     is_open_ = cs_open(CS_ARCH_X86, CS_MODE_64, &capstone_) == CS_ERR_OK;
     if (is_open_) cs_option(capstone_, CS_OPT_DETAIL, CS_OPT_ON);
   }
@@ -162,8 +168,8 @@ class Follower {
   }
 
   std::optional<uint64_t> FirstArgument() {
-    if (!Follow() || !at_place_->registers[kFirstInput]) return std::nullopt;
-    return Evaluate(*at_place_->registers[kFirstInput], *at_place_);
+    if (!Follow() || !at_place_->registers[first_input_]) return std::nullopt;
+    return Evaluate(*at_place_->registers[first_input_], *at_place_);
   }
 
   // Of the whole function: what has been done to its first argument by all of its returns.
@@ -171,15 +177,15 @@ class Follower {
     wants_returns_ = true;
     Follow();
     if (was_cut_ || returns_.empty()) return LockCall::kNone;
-    const bool takes = std::all_of(returns_.begin(), returns_.end(), [](const auto& each) {
-      return each.second.held.count(kItsFirst) != 0;
+    const bool takes = std::all_of(returns_.begin(), returns_.end(), [&](const auto& each) {
+      return each.second.held.count(ItsFirst()) != 0;
     });
     if (takes) return LockCall::kTakesFirst;
     return changes_first_ ? LockCall::kGivesFirst : LockCall::kNone;
   }
 
  private:
-  static constexpr Value kItsFirst = {kFirstArgument + kFirstInput, 0};
+  Value ItsFirst() const { return {kFirstArgument + first_input_, 0}; }
 
   // To the place; false: it is not known what is so there.
   bool Follow() {
@@ -219,6 +225,8 @@ class Follower {
 
   void Reach(uint64_t pc, const State& state) {
     if (!IsInside(pc)) return;
+    // Where Go's stack was too small, the function begins once more, with what it was given.
+    if (is_go_ && pc == place_.function && states_.count(pc) != 0) return;
     const auto [at, is_new] = states_.emplace(pc, state);
     if (!is_new) {
       State both = Both(at->second, state);
@@ -331,8 +339,8 @@ class Follower {
 
   void Call(const cs_insn& instruction, uint64_t pc, State* state) {
     const auto target = TargetOf(instruction, pc);
-    const auto first = state->registers[kFirstInput];
-    const auto second = state->registers[kSecondInput];
+    const auto first = state->registers[first_input_];
+    const auto second = state->registers[second_input_];
     const LockCall call = target ? lock_call_(*target) : LockCall::kNone;
     if (call == LockCall::kNone && target && first && !IsOfStack(*state, *first))
       CallUnnamed(*target, *first, state);
@@ -355,8 +363,9 @@ class Follower {
       case LockCall::kNone:
         break;
     }
-    for (const size_t number : {0, 1, 2, 4, 5, 8, 9, 10, 11})
-      SetUnknown(pc, static_cast<size_t>(number), state);
+    for (size_t number = 0; number < kRegisters; ++number) {
+      if (!IsKept(number)) SetUnknown(pc, number, state);
+    }
   }
 
   // What its name does not tell, its code may.
@@ -367,7 +376,7 @@ class Follower {
         break;
       case LockCall::kGivesFirst:
         state->held.erase(first);
-        changes_first_ = changes_first_ || first == kItsFirst;
+        changes_first_ = changes_first_ || first == ItsFirst();
         break;
       default:
         break;
@@ -390,7 +399,7 @@ class Follower {
         other = NumberOf(x86.operands[i].reg);
     }
     if (!address) return std::nullopt;
-    changes_first_ = changes_first_ || *address == kItsFirst;
+    changes_first_ = changes_first_ || *address == ItsFirst();
     state->held.erase(*address);
     if (compares) {
       if (state->registers[kCompared] != Value{}) return std::nullopt;
@@ -516,7 +525,7 @@ class Follower {
           const auto address = AddressOf(to->mem, *state, next_pc);
           if (!address) return;
           if (from->type == X86_OP_IMM && from->imm == 0) state->held.erase(*address);
-          changes_first_ = changes_first_ || *address == kItsFirst;
+          changes_first_ = changes_first_ || *address == ItsFirst();
           return Store(*address, ValueOf(*from, state, pc, next_pc, kRegisters), state);
         }
         const auto number = to->type == X86_OP_REG ? NumberOf(to->reg) : std::nullopt;
@@ -646,11 +655,14 @@ class Follower {
   }
 
   // Those that a call leaves as they were.
-  static bool IsKept(size_t number) {
-    return number == 3 || number == kFrame || number == kStack || number >= 12;
+  bool IsKept(size_t number) const {
+    return number == kFrame || number == kStack || (!is_go_ && (number == kSaved || number >= 12));
   }
 
   const CallPlace& place_;
+  const bool is_go_;
+  const size_t first_input_;  // the registers of a call's first two arguments
+  const size_t second_input_;
   const ReadMemory& read_;
   const LockCallOfTarget& lock_call_;
   const LockCallOfTarget& by_code_;
@@ -675,6 +687,12 @@ class Follower {
 }  // namespace
 
 LockCall LockCallOf(std::string_view function) {
+  // Of Go, whose way in is a part of the caller's code, as is the whole of the way out.
+  if (function.starts_with("sync.(*Mutex).") || function.starts_with("sync.(*RWMutex).")) {
+    const std::string_view method = function.substr(function.find(").") + 2);
+    if (IsOneOf(method, {"Lock", "lockSlow", "RLock"})) return LockCall::kTakesFirst;
+    return IsOneOf(method, {"Unlock", "RUnlock"}) ? LockCall::kGivesFirst : LockCall::kNone;
+  }
   std::string_view name = NameAlone(function);
   while (name.starts_with('_') && !name.starts_with("_Z")) name.remove_prefix(1);
   if (IsOneOf(name,

@@ -25,6 +25,12 @@ enum class LockCall {
 // By its name in the source, arguments and all.
 LockCall LockCallOf(std::string_view function);
 
+// Which registers have a call's arguments, and which it leaves as they were.
+enum class CallConvention {
+  kSystemV,
+  kGo,  // of its compiler, since 1.17: the stack's and the frame's pointer alone stay
+};
+
 // A call that a thread has not returned from.
 struct CallPlace {
   uint64_t function = 0;  // where it begins
@@ -33,6 +39,7 @@ struct CallPlace {
   uint64_t stack_pointer = 0;
   // at `back`, by DWARF's numbers; those that are not known are nothing
   std::array<std::optional<uint64_t>, 16> registers;
+  CallConvention convention = CallConvention::kSystemV;
 };
 
 // Of the function at an address.

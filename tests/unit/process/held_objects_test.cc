@@ -42,6 +42,11 @@ TEST(LockCalls, AreKnownByTheirNames) {
       {"std::sys::unix::locks::futex_mutex::Mutex::lock_contended", LockCall::kTakesFirst},
       {"__cxa_guard_acquire", LockCall::kTakesFirst},
       {"__cxa_guard_release", LockCall::kGivesFirst},
+      {"sync.(*Mutex).lockSlow", LockCall::kTakesFirst},
+      {"sync.(*RWMutex).RLock", LockCall::kTakesFirst},
+      {"sync.(*RWMutex).Unlock", LockCall::kGivesFirst},
+      {"sync.(*Mutex).unlockSlow", LockCall::kNone},  // the caller's code has given it already
+      {"sync.(*Mutex).TryLock", LockCall::kNone},
       {"main", LockCall::kNone},
   };
   for (const auto& c : cases) EXPECT_EQ(LockCallOf(c.function), c.call) << c.function;
@@ -282,6 +287,27 @@ takes_behind_a_jump:
 takes_behind_a_jump_back:
 takes_behind_a_jump_end:
 
+of_go:
+  sub $0x48, %rsp
+  mov %rbp, 0x40(%rsp)
+  lea 0x40(%rsp), %rbp
+  mov %rax, 0x50(%rsp)
+  mov %rax, %rdx
+  xor %eax, %eax
+  mov $1, %esi
+  lock cmpxchg %esi, 0x10(%rdx)
+  sete %dil
+  lea 0x10(%rdx), %rax
+  test %dil, %dil
+  jne 1f
+  call held_take
+1: call held_wait
+of_go_back:
+  mov 0x50(%rsp), %rax
+  add $0x48, %rsp
+  ret
+of_go_end:
+
 unknown_in_between:
   jmp *%rax
 unknown_in_between_back:
@@ -310,6 +336,7 @@ HELD_FUNCTION(gives_by_code)
 HELD_FUNCTION(reads_by_code)
 HELD_FUNCTION(takes_behind_a_jump)
 HELD_FUNCTION(unknown_in_between)
+HELD_FUNCTION(of_go)
 extern "C" const char held_lock[], in_the_call_back[];
 #undef HELD_FUNCTION
 
@@ -407,6 +434,23 @@ TEST(HeldObjects, AnObjectIsKnownByWhatARegisterOrTheStackKeeps) {
   const uint64_t pair[] = {1, 0x5000};
   place.registers[3] = At(pair);
   EXPECT_THAT(HELD(behind_pointers, place), ElementsAre(0x5000u + 4));
+}
+
+// Its first argument is in rax, and rbx is no register that a call leaves alone.
+TEST(HeldObjects, GoPassesArgumentsInOtherRegisters) {
+  Stack stack;
+  stack.begin = 0x10000;
+  CallPlace place;
+  place.stack_pointer = 0x10100;
+  stack.words[0x10100 + 0x50] = 0x9000;
+  place.convention = CallConvention::kGo;
+  EXPECT_THAT(HELD(of_go, place, stack), ElementsAre(0x9000u + 0x10));
+  place.convention = CallConvention::kSystemV;
+  EXPECT_THAT(HELD(of_go, place, stack), IsEmpty());
+  place.registers[3] = 0x7000;
+  EXPECT_THAT(HELD(in_a_saved_register, place), ElementsAre(0x7000u + 40));
+  place.convention = CallConvention::kGo;
+  EXPECT_THAT(HELD(in_a_saved_register, place), IsEmpty());
 }
 
 TEST(HeldObjects, TheArgumentOfTheCallIsKnown) {

@@ -1,0 +1,170 @@
+// ProcessLook's goroutines: where those of a program of Go stand, what they wait for, and which of
+// them has the lock that another wants.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "process/locks/held_objects.h"
+#include "process/process_look.h"
+
+namespace hangscope {
+namespace {
+
+constexpr size_t kMostGoroutines = 1000;  // that are looked at
+constexpr size_t kMostStack = 64 << 10;   // copied of each
+constexpr size_t kMostCalls = 400;        // whose code is read for what they hold, of all
+constexpr size_t kMostOfOne = 8;
+constexpr size_t kFramePointer = 6;  // by DWARF's numbers
+
+// What a wait ends by itself, or by what is outside the program.
+bool EndsByItself(const std::string& reason) {
+  return reason == "sleep" || reason == "IO wait" || reason.starts_with("GC ") ||
+         reason == "force gc (idle)" || reason == "finalizer wait";
+}
+
+std::vector<std::string> FunctionsOf(const std::vector<StackFrame>& stack) {
+  std::vector<std::string> functions;
+  for (const StackFrame& frame : stack) functions.push_back(frame.function);
+  return functions;
+}
+
+}  // namespace
+
+// What Go's linker puts at the beginning of a program's data: debug/buildinfo of its library finds
+// it so. To look for the symbols of every program would take much longer.
+bool ProcessLook::HasGoBuildInfo(const MemoryMapping& mapping) const {
+  constexpr size_t kMost = 64 << 10;
+  constexpr std::string_view kMagic = "\xff Go buildinf:";
+  const std::string bytes = memory_.ReadUpTo(
+      mapping.begin, static_cast<size_t>(std::min<uint64_t>(kMost, mapping.size_bytes())));
+  return bytes.find(kMagic) != std::string::npos;
+}
+
+// The runtime is a part of the program's file.
+void ProcessLook::FindGo() {
+#if defined(__x86_64__)
+  const auto program = context_.proc.Link(fmt::format("{}/exe", living_));
+  if (!program || facts_.is_32_bit) return;
+  const auto is_of_go = [&](const MemoryMapping& each) {
+    return each.path == *program && !each.executable && HasGoBuildInfo(each);
+  };
+  const auto mapping = std::find_if(mappings_.begin(), mappings_.end(), is_of_go);
+  if (mapping == mappings_.end()) return;
+  auto go = GoReader::Open(
+      [&](std::string_view name) { return walker_->AddressOf(mapping->begin, name); },
+      read_memory_);
+  if (go.ok())
+    go_ = std::make_unique<GoReader>(std::move(*go));
+  else
+    Warn("goroutines: " + go.status().message());
+#endif
+}
+
+bool ProcessLook::IsOfGoRuntime(uint64_t pc) {
+  const auto function = walker_->FunctionAt(pc);
+  return function && function->name.starts_with("runtime.") && function->name != "runtime.main";
+}
+
+StackWalk ProcessLook::WalkGoroutine(const Goroutine& goroutine) {
+  ThreadImage image;
+  image.tid = living_;
+  image.registers.pc = goroutine.pc;
+  image.registers.values[ThreadRegisters::kStackPointer] = goroutine.stack_pointer;
+  image.registers.values[kFramePointer] = goroutine.frame_pointer;
+  image.stack_begin = goroutine.stack_pointer;
+  if (goroutine.stack_end > goroutine.stack_pointer)
+    image.stack = memory_.ReadUpTo(
+        image.stack_begin,
+        std::min<uint64_t>(goroutine.stack_end - goroutine.stack_pointer, kMostStack));
+  return walker_->Walk(image, context_.options.most_frames);
+}
+
+std::vector<uint64_t> ProcessLook::HeldByGoroutine(const std::vector<StackPlace>& places,
+                                                   size_t* calls) {
+  std::vector<uint64_t> held;
+  for (size_t i = 1; i < std::min(places.size(), kMostOfOne); ++i) {
+    const StackPlace& place = places[i];
+    const auto function = walker_->FunctionAt(place.pc);
+    if (!function || !place.calls || !place.stack_pointer ||
+        function->name.starts_with("runtime.") || function->name.starts_with("sync.") ||
+        *calls == kMostCalls)
+      continue;
+    ++*calls;
+    CallPlace call{function->begin, function->bytes, place.pc + 1, *place.stack_pointer,
+                   place.registers};
+    call.convention = CallConvention::kGo;
+    const auto found =
+        HeldObjects(call, read_memory_, [this](uint64_t target) { return LockCallAt(target); });
+    held.insert(held.end(), found.begin(), found.end());
+  }
+  return held;
+}
+
+std::vector<Goroutine> ProcessLook::ReadGoroutines(std::string* warning) {
+  return go_->Goroutines(
+      kMostGoroutines, [this](uint64_t pc) { return IsOfGoRuntime(pc); }, warning);
+}
+
+void ProcessLook::AddGoroutines() {
+  if (!go_) return;
+  std::string warning;
+  goroutines_ = ReadGoroutines(&warning);
+  std::vector<TaskFacts> tasks;
+  std::vector<GoObject> objects;
+  std::map<uint64_t, std::vector<size_t>> holders;  // by object
+  size_t calls = 0;
+  for (const Goroutine& goroutine : goroutines_) {
+    TaskFacts& task = tasks.emplace_back();
+    GoObject& object = objects.emplace_back();
+    task.is_goroutine = true;
+    task.name = fmt::format("goroutine {}", goroutine.id);
+    task.waits_for = goroutine.reason;
+    task.has_timeout = EndsByItself(goroutine.reason);
+    if (goroutine.runs || goroutine.pc == 0) continue;
+    if (context_.IsLate()) {
+      warning = "the time for looking at goroutines was up";
+      break;
+    }
+    const StackWalk walk = WalkGoroutine(goroutine);
+    task.stack = walk.frames;
+    object = ObjectOfSemaphore(goroutine.semaphore, FunctionsOf(task.stack));
+    if (object.address != 0) {
+      const std::string name = VariableName(object.address);
+      task.waits_for = fmt::format("{} {}", object.type,
+                                   name.empty() ? fmt::format("at {:#x}", object.address) : name);
+    }
+    for (const uint64_t held : HeldByGoroutine(walk.places, &calls)) {
+      std::vector<size_t>& who = holders[held];
+      if (who.empty() || who.back() != tasks.size() - 1) who.push_back(tasks.size() - 1);
+    }
+  }
+  for (size_t i = 0; i < tasks.size(); ++i) {
+    const auto who = holders.find(objects[i].address);
+    // Several read, and all of them would have to give it back.
+    if (!objects[i].has_holder || who == holders.end() || who->second.size() != 1) continue;
+    tasks[i].tasks = who->second;
+    tasks[i].holder = tasks[who->second[0]].name;
+  }
+  facts_.threads[0].tasks = std::move(tasks);
+  if (!warning.empty()) Warn("goroutines: " + warning);
+}
+
+// They were read one after the other: only those that still wait as they did waited at one time.
+void ProcessLook::VerifyGoroutines() {
+  if (goroutines_.empty()) return;
+  std::string ignored;
+  std::map<uint64_t, Goroutine> now;
+  for (Goroutine& each : ReadGoroutines(&ignored)) now.emplace(each.id, std::move(each));
+  std::vector<TaskFacts>& tasks = facts_.threads[0].tasks;
+  for (size_t i = 0; i < std::min(tasks.size(), goroutines_.size()); ++i) {
+    const auto at = now.find(goroutines_[i].id);
+    if (at != now.end() && at->second == goroutines_[i]) continue;
+    tasks[i].tasks.clear();
+    tasks[i].holder.clear();
+  }
+}
+
+}  // namespace hangscope

@@ -1,0 +1,129 @@
+// The memory of a program of Go 1.19, as little of it as its goroutines need, written down as the
+// runtime lays it out. Any byte of it may be changed then.
+#ifndef HANGSCOPE_TESTS_FAKES_FAKE_GO_H
+#define HANGSCOPE_TESTS_FAKES_FAKE_GO_H
+
+#include <cstdint>
+#include <cstring>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "runtime/go/go_layout.h"
+#include "runtime/go/go_reader.h"
+
+namespace hangscope {
+
+class FakeGo {
+ public:
+  static constexpr uint64_t kBegin = 0x100000;
+
+  explicit FakeGo(const std::string& version = "go1.19.8") {
+    names_["runtime.buildVersion"] = Text(version);
+    names_["runtime.semtable"] = Block(go_layout::kSemaphoreLines * go_layout::kBytesOfLine);
+    names_["runtime.allgs"] = Block(24);
+    names_["runtime.waitReasonStrings"] = Block(64 * 16);
+    SetReason(14, "chan receive");
+    SetReason(19, "semacquire");
+  }
+
+  uint64_t Block(size_t bytes) {
+    const uint64_t at = kBegin + image_.size();
+    image_.resize(image_.size() + (bytes + 15) / 16 * 16);
+    return at;
+  }
+  template <typename Number>
+  void Put(uint64_t at, Number number) {
+    std::memcpy(image_.data() + (at - kBegin), &number, sizeof number);
+  }
+  uint64_t Text(const std::string& text) {
+    const uint64_t bytes = Block(text.size());
+    image_.replace(bytes - kBegin, text.size(), text);
+    const uint64_t at = Block(16);
+    Put(at, bytes);
+    Put<uint64_t>(at + 8, text.size());
+    return at;
+  }
+  void SetReason(uint8_t number, const std::string& text) {
+    const uint64_t at = Text(text);
+    std::memcpy(image_.data() + (names_["runtime.waitReasonStrings"] + 16u * number - kBegin),
+                image_.data() + (at - kBegin), 16);
+  }
+
+  uint64_t AddGoroutine(uint64_t id, go_layout::Status status, uint8_t reason = 0) {
+    const uint64_t g = Block(go_layout::kBytesOfG);
+    Put(g + go_layout::kId, id);
+    Put(g + go_layout::kStatus, static_cast<uint32_t>(status));
+    Put(g + go_layout::kWaitReason, reason);
+    Put<uint64_t>(g + go_layout::kSavedPc, 0x401000 + id);
+    Put<uint64_t>(g + go_layout::kSavedStackPointer, 0xc000001000);
+    Put<uint64_t>(g + go_layout::kSavedFramePointer, 0xc000001040);
+    Put<uint64_t>(g + go_layout::kStackEnd, 0xc000002000);
+    Put<uint64_t>(g + go_layout::kFirstPc, 0x400000 + id);
+    all_.push_back(g);
+    const uint64_t list = Block(all_.size() * 8);
+    for (size_t i = 0; i < all_.size(); ++i) Put(list + 8 * i, all_[i]);
+    Put(names_["runtime.allgs"], list);
+    Put<uint64_t>(names_["runtime.allgs"] + 8, all_.size());
+    return g;
+  }
+  // In the tree of a line of the table, below its last one.
+  void AddWaiter(size_t line, uint64_t goroutine, uint64_t semaphore) {
+    const uint64_t sudog = Block(go_layout::kBytesOfSudog);
+    Put(sudog + go_layout::kSudogGoroutine, goroutine);
+    Put(sudog + go_layout::kSudogElement, semaphore);
+    const uint64_t tree =
+        names_["runtime.semtable"] + line * go_layout::kBytesOfLine + go_layout::kTree;
+    uint64_t first = 0;
+    std::memcpy(&first, image_.data() + (tree - kBegin), sizeof first);
+    Put(sudog + go_layout::kSudogNext, first);
+    Put(tree, sudog);
+  }
+  void WaitForChannels(uint64_t goroutine, const std::vector<uint64_t>& channels) {
+    uint64_t at = goroutine + go_layout::kQueues;
+    for (const uint64_t channel : channels) {
+      const uint64_t sudog = Block(go_layout::kBytesOfSudog);
+      Put(sudog + go_layout::kSudogChannel, channel);
+      Put(at, sudog);
+      at = sudog + go_layout::kSudogWaitLink;
+    }
+    last_link_ = at;
+  }
+  void CloseTheRing(uint64_t goroutine) {
+    uint64_t first = 0;
+    std::memcpy(&first, image_.data() + (goroutine + go_layout::kQueues - kBegin), sizeof first);
+    Put(last_link_, first);
+  }
+  void Forget(const std::string& name) { names_.erase(name); }
+  std::string& image() { return image_; }
+  uint64_t AddressOf(const std::string& name) const { return names_.at(name); }
+
+  Result<GoReader> Open() {
+    return GoReader::Open(
+        [this](std::string_view name) {
+          const auto at = names_.find(std::string(name));
+          return at == names_.end() ? std::nullopt : std::optional(at->second);
+        },
+        [this](uint64_t address, void* into, size_t bytes) {
+          ++reads;
+          if (address < kBegin || address - kBegin > image_.size() ||
+              bytes > image_.size() - (address - kBegin))
+            return false;
+          std::memcpy(into, image_.data() + (address - kBegin), bytes);
+          return true;
+        });
+  }
+  size_t reads = 0;
+
+ private:
+  std::string image_;
+  std::map<std::string, uint64_t> names_;
+  std::vector<uint64_t> all_;
+  uint64_t last_link_ = 0;
+};
+
+}  // namespace hangscope
+
+#endif
