@@ -162,6 +162,7 @@ class Follower {
     std::vector<uint64_t> objects;
     if (!Follow()) return objects;
     for (const Value& value : at_place_->held) {
+      if (readers_.count(value) != 0 && !WaitsAsReader(value)) continue;
       if (const auto object = Evaluate(value, *at_place_)) objects.push_back(*object);
     }
     return objects;
@@ -186,6 +187,23 @@ class Follower {
 
  private:
   Value ItsFirst() const { return {kFirstArgument + first_input_, 0}; }
+
+  // A sync.RWMutex at `object` is taken for reading by counting up a number in it, as others are
+  // that are none; and where that does not do, one waits for a semaphore beside it.
+  static constexpr int64_t kReadersOfRwMutex = 16;
+  bool WaitsAsReader(const Value& object) const {
+    constexpr int64_t kSemaphoreOfReaders = 12;
+    return semaphores_.count({object.id, object.offset + kSemaphoreOfReaders}) != 0;
+  }
+  void CountReader(const Value& number, const std::optional<Value>& by, State* state) {
+    const Value object{number.id, number.offset - kReadersOfRwMutex};
+    if (by == Value{0, 1}) {
+      readers_.insert(object);
+      state->held.insert(object);
+    } else if (readers_.count(object) != 0) {
+      state->held.erase(object);
+    }
+  }
 
   // To the place; false: it is not known what is so there.
   bool Follow() {
@@ -360,6 +378,9 @@ class Follower {
       case LockCall::kGivesAny:
         state->held.clear();
         break;
+      case LockCall::kWaitsForSemaphore:
+        if (first) semaphores_.insert(*first);
+        break;
       case LockCall::kNone:
         break;
     }
@@ -399,6 +420,8 @@ class Follower {
         other = NumberOf(x86.operands[i].reg);
     }
     if (!address) return std::nullopt;
+    if (is_go_ && instruction.id == X86_INS_XADD)
+      CountReader(*address, other ? state->registers[*other] : std::nullopt, state);
     changes_first_ = changes_first_ || *address == ItsFirst();
     state->held.erase(*address);
     if (compares) {
@@ -677,6 +700,8 @@ class Follower {
   std::map<Value, uint64_t> loads_;     // what was read from memory: by address
   std::map<Value, uint64_t> attempts_;  // words that were exchanged, numbered
   Value attempted_;                     // the last of them
+  std::set<Value> readers_;             // of Go: what may have been taken for reading
+  std::set<Value> semaphores_;          // that are waited for somewhere in the function
   std::map<uint64_t, State> returns_;
   std::deque<uint64_t> open_;
   std::optional<State> at_place_;
@@ -688,6 +713,8 @@ class Follower {
 
 LockCall LockCallOf(std::string_view function) {
   // Of Go, whose way in is a part of the caller's code, as is the whole of the way out.
+  if (function == "sync.runtime_SemacquireMutex" || function == "sync.runtime_SemacquireRWMutexR")
+    return LockCall::kWaitsForSemaphore;
   if (function.starts_with("sync.(*Mutex).") || function.starts_with("sync.(*RWMutex).")) {
     const std::string_view method = function.substr(function.find(").") + 2);
     if (IsOneOf(method, {"Lock", "lockSlow", "RLock"})) return LockCall::kTakesFirst;

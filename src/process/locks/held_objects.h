@@ -20,6 +20,8 @@ enum class LockCall {
   kTakesSecond,  // likewise; the first is who will give it back
   kGivesFirst,
   kGivesAny,  // one that is not known: a destructor of who took it
+  // Of Go: waits for a semaphore, where what the caller did to the object was not enough.
+  kWaitsForSemaphore,
 };
 
 // By its name in the source, arguments and all.

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -16,7 +17,7 @@ namespace {
 constexpr size_t kMostGoroutines = 1000;  // that are looked at
 constexpr size_t kMostStack = 64 << 10;   // copied of each
 constexpr size_t kMostCalls = 400;        // whose code is read for what they hold, of all
-constexpr size_t kMostOfOne = 8;
+constexpr size_t kMostOfOne = 24;
 constexpr size_t kFramePointer = 6;  // by DWARF's numbers
 
 // What a wait ends by itself, or by what is outside the program.
@@ -114,11 +115,11 @@ void ProcessLook::AddGoroutines() {
   goroutines_ = ReadGoroutines(&warning);
   std::vector<TaskFacts> tasks;
   std::vector<GoObject> objects;
-  std::map<uint64_t, std::vector<size_t>> holders;  // by object
-  size_t calls = 0;
+  std::vector<std::vector<StackPlace>> places;
   for (const Goroutine& goroutine : goroutines_) {
     TaskFacts& task = tasks.emplace_back();
     GoObject& object = objects.emplace_back();
+    places.emplace_back();
     task.is_goroutine = true;
     task.name = fmt::format("goroutine {}", goroutine.id);
     task.waits_for = goroutine.reason;
@@ -128,25 +129,34 @@ void ProcessLook::AddGoroutines() {
       warning = "the time for looking at goroutines was up";
       break;
     }
-    const StackWalk walk = WalkGoroutine(goroutine);
-    task.stack = walk.frames;
+    StackWalk walk = WalkGoroutine(goroutine);
+    task.stack = std::move(walk.frames);
     object = ObjectOfSemaphore(goroutine.semaphore, FunctionsOf(task.stack));
     if (object.address != 0) {
-      const std::string name = VariableName(object.address);
+      const std::string name = walker_->Variable(object.address);
       task.waits_for = fmt::format("{} {}", object.type,
                                    name.empty() ? fmt::format("at {:#x}", object.address) : name);
     }
-    for (const uint64_t held : HeldByGoroutine(walk.places, &calls)) {
-      std::vector<size_t>& who = holders[held];
-      if (who.empty() || who.back() != tasks.size() - 1) who.push_back(tasks.size() - 1);
+    places.back() = std::move(walk.places);
+  }
+  std::map<uint64_t, std::set<size_t>> holders;  // by object
+  size_t calls = 0;
+  // Those first that want a lock themselves: of a circle all do.
+  for (const bool wants : {true, false}) {
+    for (size_t i = 0; i < tasks.size(); ++i) {
+      if (objects[i].has_holder != wants) continue;
+      for (const uint64_t held : HeldByGoroutine(places[i], &calls)) holders[held].insert(i);
     }
   }
   for (size_t i = 0; i < tasks.size(); ++i) {
     const auto who = holders.find(objects[i].address);
+    if (!objects[i].has_holder || who == holders.end()) continue;
     // Several read, and all of them would have to give it back.
-    if (!objects[i].has_holder || who == holders.end() || who->second.size() != 1) continue;
-    tasks[i].tasks = who->second;
-    tasks[i].holder = tasks[who->second[0]].name;
+    const bool is_own = who->second.count(i) != 0;
+    if (!is_own && who->second.size() != 1) continue;
+    const size_t holder = is_own ? i : *who->second.begin();
+    tasks[i].tasks = {holder};
+    tasks[i].holder = is_own ? "itself" : tasks[holder].name;
   }
   facts_.threads[0].tasks = std::move(tasks);
   if (!warning.empty()) Warn("goroutines: " + warning);

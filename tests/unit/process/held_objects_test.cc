@@ -55,16 +55,17 @@ TEST(LockCalls, AreKnownByTheirNames) {
 #if defined(__x86_64__) && HANGSCOPE_HAS_CAPSTONE
 
 extern "C" {
-extern const char held_take[], held_give[], held_wait[], held_other[];
+extern const char held_take[], held_give[], held_wait[], held_other[], held_semaphore[];
 }
 
-// Four functions that are called, and those that call them: NAME, NAME_back and NAME_end.
+// Functions that are called, and those that call them: NAME, NAME_back and NAME_end.
 asm(R"(
   .text
 held_take: ret
 held_give: ret
 held_wait: ret
 held_other: ret
+held_semaphore: ret
 held_lock: .quad 0
 
 one_lock:
@@ -287,6 +288,41 @@ takes_behind_a_jump:
 takes_behind_a_jump_back:
 takes_behind_a_jump_end:
 
+of_go_for_reading:
+  sub $0x48, %rsp
+  mov %rax, 0x50(%rsp)
+  lea 0x10(%rax), %rsi
+  mov $1, %edx
+  lock xadd %edx, (%rsi)
+  inc %edx
+  test %edx, %edx
+  jge 1f
+  mov 0x50(%rsp), %rax
+  add $12, %rax
+  call held_semaphore
+1: call held_wait
+of_go_for_reading_back:
+  mov 0x50(%rsp), %rax
+  mov $-1, %edx
+  lock xadd %edx, 0x10(%rax)
+  call held_wait
+of_go_given_back:
+  add $0x48, %rsp
+  ret
+of_go_for_reading_end:
+
+of_go_counting:
+  sub $0x48, %rsp
+  mov %rax, 0x50(%rsp)
+  lea 0x10(%rax), %rsi
+  mov $1, %edx
+  lock xadd %edx, (%rsi)
+  call held_wait
+of_go_counting_back:
+  add $0x48, %rsp
+  ret
+of_go_counting_end:
+
 of_go:
   sub $0x48, %rsp
   mov %rbp, 0x40(%rsp)
@@ -337,7 +373,9 @@ HELD_FUNCTION(reads_by_code)
 HELD_FUNCTION(takes_behind_a_jump)
 HELD_FUNCTION(unknown_in_between)
 HELD_FUNCTION(of_go)
-extern "C" const char held_lock[], in_the_call_back[];
+HELD_FUNCTION(of_go_for_reading)
+HELD_FUNCTION(of_go_counting)
+extern "C" const char held_lock[], in_the_call_back[], of_go_given_back[];
 #undef HELD_FUNCTION
 
 uint64_t At(const void* place) { return reinterpret_cast<uint64_t>(place); }
@@ -349,6 +387,7 @@ struct Stack {
 
 LockCall ByName(uint64_t target) {
   if (target == At(held_take)) return LockCall::kTakesFirst;
+  if (target == At(held_semaphore)) return LockCall::kWaitsForSemaphore;
   return target == At(held_give) ? LockCall::kGivesFirst : LockCall::kNone;
 }
 
@@ -451,6 +490,19 @@ TEST(HeldObjects, GoPassesArgumentsInOtherRegisters) {
   EXPECT_THAT(HELD(in_a_saved_register, place), ElementsAre(0x7000u + 40));
   place.convention = CallConvention::kGo;
   EXPECT_THAT(HELD(in_a_saved_register, place), IsEmpty());
+}
+
+TEST(HeldObjects, WhoReadsInGoCountsUpWhereASemaphoreLiesBeside) {
+  Stack stack;
+  stack.begin = 0x10000;
+  CallPlace place;
+  place.stack_pointer = 0x10100;
+  stack.words[0x10100 + 0x50] = 0x9000;
+  place.convention = CallConvention::kGo;
+  EXPECT_THAT(HELD(of_go_for_reading, place, stack), ElementsAre(0x9000u));
+  EXPECT_THAT(Held(of_go_for_reading, of_go_given_back, of_go_for_reading_end, place, stack),
+              IsEmpty());
+  EXPECT_THAT(HELD(of_go_counting, place, stack), IsEmpty());
 }
 
 TEST(HeldObjects, TheArgumentOfTheCallIsKnown) {
