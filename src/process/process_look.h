@@ -202,6 +202,7 @@ class ProcessLook {
   void CollectCall(const StepCall& call, ThreadFacts::Spin* spin);
   WaitFile EndOfProcess(int pid);
   std::vector<int> ReadyOfEpoll(const StepCall& call, int epoll) const;
+  void ExplainRefusedLock(const CallMeaning& meaning, bool of_flock, ThreadWait* wait);
   bool NapsAgain(const Work& work, ThreadFacts* thread);
   std::string VariableName(uint64_t address);
   bool IsAnsweredByASupervisor(const RawThread& raw) const;

@@ -1,6 +1,6 @@
 // usage: zoo_file_locks NAME
-// Locks of files that are asked for again and again, with a nap in between; that were inherited; and
-// mutexes in files whose owner has ended.
+// Locks of files that are asked for again and again, with a nap in between; that were inherited;
+// and mutexes in files whose owner has ended.
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <sys/file.h>
@@ -31,12 +31,12 @@ bool TryRange(int file, int command, short type) {
 }
 
 // As programs do that would like to give up after a while.
-void PollFlock(int file, double nap = 0.1) {
-  while (flock(file, LOCK_EX | LOCK_NB) != 0) Nap(nap);
+void PollFlock(int file) {
+  while (flock(file, LOCK_EX | LOCK_NB) != 0) usleep(100'000);
 }
 
 void PollRange(int file, int command) {
-  while (!TryRange(file, command, F_WRLCK)) Nap(0.1);
+  while (!TryRange(file, command, F_WRLCK)) usleep(100'000);
 }
 
 // Two processes, and their parent, which waits for both.
@@ -116,7 +116,6 @@ void FlockInherited(long) {
     const int file = open("a.lock", O_RDWR | O_CREAT, 0600);
     flock(file, LOCK_EX);
     if (fork() != 0) _exit(0);
-    EndWithParent();
     Rename("daemon");
     close(to_daemon[1]);
     ReadByte(to_daemon[0]);
@@ -216,7 +215,7 @@ void PolledRange(long) { PolledOf(HoldRangeAndNap, PollRangeOfIt); }
 void TakeTurns() {
   const int file = OpenFile("a.lock");
   for (;;) {
-    PollFlock(file, 0.03);
+    PollFlock(file);
     Nap(0.3);
     flock(file, LOCK_UN);
     Nap(0.05);
@@ -231,7 +230,6 @@ void PolledHeir(long) {
     const int file = open("a.lock", O_RDWR | O_CREAT, 0600);
     flock(file, LOCK_EX);
     if (fork() != 0) _exit(0);
-    EndWithParent();
     Rename("daemon");
     NapForLong();
   }
@@ -244,7 +242,7 @@ void PolledHeir(long) {
 void* HoldForAWhile(void* argument) {
   const int file = static_cast<int>(Number(argument));
   for (;;) {
-    PollFlock(file, 0.02);
+    PollFlock(file);
     Nap(0.5);
     flock(file, LOCK_UN);
     Nap(0.1);
@@ -287,20 +285,13 @@ void MutexOfSleeper(long) {
 }
 
 const Program kPrograms[] = {
-    {"flock-crossed", FlockCrossed},
-    {"ranges-crossed", RangesCrossed},
-    {"flock-twice", FlockTwice},
-    {"flock-of-stuck", FlockOfStuck},
-    {"flock-inherited", FlockInherited},
-    {"owner-ended", OwnerEnded},
-    {"polled-sleeper", PolledSleeper},
-    {"polled-server", PolledServer},
-    {"polled-computer", PolledComputer},
-    {"polled-range", PolledRange},
-    {"polled-turns", PolledTurns},
-    {"polled-heir", PolledHeir},
-    {"polled-thread", PolledThread},
-    {"robust-owner-ended", RobustOwnerEnded},
+    {"flock-crossed", FlockCrossed},      {"ranges-crossed", RangesCrossed},
+    {"flock-twice", FlockTwice},          {"flock-of-stuck", FlockOfStuck},
+    {"flock-inherited", FlockInherited},  {"owner-ended", OwnerEnded},
+    {"polled-sleeper", PolledSleeper},    {"polled-server", PolledServer},
+    {"polled-computer", PolledComputer},  {"polled-range", PolledRange},
+    {"polled-turns", PolledTurns},        {"polled-heir", PolledHeir},
+    {"polled-thread", PolledThread},      {"robust-owner-ended", RobustOwnerEnded},
     {"mutex-of-sleeper", MutexOfSleeper},
 };
 
