@@ -182,11 +182,16 @@ bool DoubtOpens(const FindingDraft& draft, const JudgedProcesses& judged, Proces
 
 // Words in files that have names.
 void DoubtWords(const FindingDraft& draft, const JudgedProcesses& judged, ProcessFinding* finding) {
-  const auto is_public = [&](uint32_t i) {
-    const ThreadFacts* const thread = judged.node(i).facts;
-    return thread != nullptr && thread->wait.is_public;
+  const auto any_public = [&](bool owner_died) {
+    return std::any_of(draft.members.begin(), draft.members.end(), [&](uint32_t i) {
+      const ThreadFacts* const thread = judged.node(i).facts;
+      return thread != nullptr && thread->wait.is_public && thread->wait.owner_died == owner_died;
+    });
   };
-  if (std::any_of(draft.members.begin(), draft.members.end(), is_public))
+  if (any_public(true))
+    finding->Lower(Confidence::kLikely,
+                   "whoever knows the name of the file that the mutex is in may make it anew");
+  if (any_public(false))
     finding->Lower(Confidence::kPossible,
                    "whoever knows the name of what they wait for may come and signal it");
 }

@@ -284,7 +284,7 @@ ProcessGraph::ProcessGraph(const std::vector<SystemSample>& looks) {
     if (nodes_[i].kind == ProcessNode::Kind::kThread) AddEdges(i);
   }
   for (uint32_t i = 0; i < nodes_.size(); ++i) {
-    if (IsSharedWait(i) && !LeadsBack(i))
+    if (IsSharedWait(i) && !nodes_[i].facts->wait.owner_died && !LeadsBack(i))
       Stand(i, IsQueueWait(i) ? ThreadStand::kOutside : ThreadStand::kUnknown);
   }
   for (uint32_t i = 0; i < nodes_.size(); ++i) {
