@@ -4,6 +4,7 @@
 #include <signal.h>
 
 #include <algorithm>
+#include <functional>
 #include <optional>
 #include <set>
 #include <vector>
@@ -301,6 +302,42 @@ bool MayPollWhatAHandlerSets(const FindingDraft& draft, const JudgedProcesses& j
   });
 }
 
+// "4713 metrics (naps 2 s) and 3 more": those of the process that may go on.
+std::string WhoActs(int pid, const JudgedProcesses& judged,
+                    const std::function<bool(const ThreadFacts&)>& is_meant) {
+  constexpr size_t kMost = 3;
+  std::string text;
+  size_t all = 0;
+  for (uint32_t i = 0; i < judged.graph.nodes().size(); ++i) {
+    const ProcessNode& node = judged.node(i);
+    const bool may = node.kind == ProcessNode::Kind::kThread && node.pid == pid &&
+                     !judged.stuck[i] && node.stand != ThreadStand::kWaits &&
+                     node.stand != ThreadStand::kSpins && node.stand != ThreadStand::kEnded;
+    if (may && is_meant(*node.facts) && all++ < kMost)
+      text += fmt::format("{}{} ({})", text.empty() ? "" : ", ", ThreadLabel(*node.facts),
+                          DoesWhat(*node.facts, judged.look));
+  }
+  return all > kMost ? text + fmt::format(" and {} more", all - kMost) : text;
+}
+
+// Of those who nap beside these, the code tells that they wake nobody.
+void DoubtNappers(const FindingDraft& draft, const JudgedProcesses& judged,
+                  ProcessFinding* finding) {
+  std::set<int> pids;
+  for (const uint32_t i : draft.members) {
+    const ProcessNode& node = judged.node(i);
+    if (node.facts != nullptr && node.weak && WaitsToBeWoken(*node.facts)) pids.insert(node.pid);
+  }
+  for (const int pid : pids) {
+    const std::string who =
+        WhoActs(pid, judged, [](const ThreadFacts& thread) { return thread.wakes_nobody; });
+    if (!who.empty())
+      finding->Lower(
+          Confidence::kLikely,
+          "that nothing it does after its nap wakes anybody is read from the code: " + who);
+  }
+}
+
 // Whom a finding is about, by threads: those who wait, and the process that does not deliver.
 std::vector<const ThreadFacts*> Involved(const FindingDraft& draft, const JudgedProcesses& judged) {
   std::vector<const ThreadFacts*> threads;
@@ -334,19 +371,7 @@ void DoubtClocks(const FindingDraft& draft, const JudgedProcesses& judged,
 }  // namespace
 
 std::string WhoMayAct(int pid, const JudgedProcesses& judged) {
-  constexpr size_t kMost = 3;
-  std::string text;
-  size_t all = 0;
-  for (uint32_t i = 0; i < judged.graph.nodes().size(); ++i) {
-    const ProcessNode& node = judged.node(i);
-    const bool may = node.kind == ProcessNode::Kind::kThread && node.pid == pid &&
-                     !judged.stuck[i] && node.stand != ThreadStand::kWaits &&
-                     node.stand != ThreadStand::kSpins && node.stand != ThreadStand::kEnded;
-    if (may && all++ < kMost)
-      text += fmt::format("{}{} ({})", text.empty() ? "" : ", ", ThreadLabel(*node.facts),
-                          DoesWhat(*node.facts, judged.look));
-  }
-  return all > kMost ? text + fmt::format(" and {} more", all - kMost) : text;
+  return WhoActs(pid, judged, [](const ThreadFacts&) { return true; });
 }
 
 bool IsOfTwoLooks(const FindingDraft& draft, const JudgedProcesses& judged) {
@@ -459,6 +484,7 @@ void JudgeConfidence(const FindingDraft& draft, const JudgedProcesses& judged,
     default:
       break;
   }
+  DoubtNappers(draft, judged, finding);
   DoubtWords(draft, judged, finding);
   DoubtKernelWork(draft, judged, finding);
   DoubtClocks(draft, judged, finding);
