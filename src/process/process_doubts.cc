@@ -338,6 +338,13 @@ void DoubtNappers(const FindingDraft& draft, const JudgedProcesses& judged,
   }
 }
 
+// A debugger, or whoever looks at a process, holds it for a moment.
+void DoubtStops(const FindingDraft& draft, const JudgedProcesses& judged, ProcessFinding* finding) {
+  const ProcessFacts* const process = FindProcess(judged.look, draft.about);
+  if (process != nullptr && IsShortStop(*process, judged.look.end))
+    finding->Lower(Confidence::kPossible, kShortStopDoubt);
+}
+
 // Whom a finding is about, by threads: those who wait, and the process that does not deliver.
 std::vector<const ThreadFacts*> Involved(const FindingDraft& draft, const JudgedProcesses& judged) {
   std::vector<const ThreadFacts*> threads;
@@ -372,6 +379,15 @@ void DoubtClocks(const FindingDraft& draft, const JudgedProcesses& judged,
 
 std::string WhoMayAct(int pid, const JudgedProcesses& judged) {
   return WhoActs(pid, judged, [](const ThreadFacts&) { return true; });
+}
+
+bool IsShortStop(const ProcessFacts& process, TimeNs now) {
+  constexpr TimeNs kShort = kSecond;
+  return std::any_of(process.threads.begin(), process.threads.end(), [&](const auto& thread) {
+    const bool is_halted =
+        thread.state == ThreadState::kStopped || thread.state == ThreadState::kTraced;
+    return is_halted && thread.since && now - *thread.since < kShort;
+  });
 }
 
 bool IsOfTwoLooks(const FindingDraft& draft, const JudgedProcesses& judged) {
@@ -485,6 +501,7 @@ void JudgeConfidence(const FindingDraft& draft, const JudgedProcesses& judged,
       break;
   }
   DoubtNappers(draft, judged, finding);
+  DoubtStops(draft, judged, finding);
   DoubtWords(draft, judged, finding);
   DoubtKernelWork(draft, judged, finding);
   DoubtClocks(draft, judged, finding);
