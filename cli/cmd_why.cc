@@ -166,6 +166,8 @@ int WhyCommand(const std::vector<std::string>& words) {
   parser.Flag("--stacks", &process.all_stacks);
   parser.Flag("--all-hung", &all_hung);
   if (const auto exit = parser.Parse(words)) return *exit;
+  if (std::count(words.begin(), words.end(), "") != 0 && options.source.target.empty())
+    return Fail(Status::Usage("an empty argument names nothing to ask about"));
   LimitCost(kMostCpuSecondsOfWhy);
   if (!device.empty() && (!options.source.target.empty() || !options.source.elf.empty()))
     return Fail(

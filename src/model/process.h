@@ -317,6 +317,9 @@ struct ThreadFacts {
   ThreadWait wait;
   // It has woken from a wait for a set time, and is in one at the same place again.
   bool naps_again = false;
+  // It sleeps for a set time, and none of the code that it can come to after that wakes anybody, as
+  // far as threads wait for conditions, semaphores, barriers and words of memory.
+  bool wakes_nobody = false;
   uint64_t stack_pointer = 0;  // of one that sleeps; 0: not known
   // Of the event loop that it runs, those that have not ended; of the main thread of a program of
   // Go, all goroutines.

@@ -635,4 +635,47 @@ int OpenFiles::DescribeLock(int pid, WaitFile* file) {
   return 0;
 }
 
+// Those who have the open file descriptions of these locks, by any of their descriptors of the name
+// that the file has to `pid`.
+void OpenFiles::AddLockHolders(int pid, const std::vector<const FileLockLine*>& locks,
+                               WaitFile* file) {
+  std::set<const FileLockLine*> found;
+  const Holders& open = HoldersOf(file->name);
+  for (const auto& [holder, descriptor] : open) {
+    if (holder == pid && descriptor == file->fd) continue;
+    bool has = false;
+    for (const FileLockLine& its : Info(holder, descriptor).locks) {
+      for (const FileLockLine* lock : locks) {
+        if (its.of_description && its.flock == lock->flock && its.inode == lock->inode &&
+            its.device == lock->device && its.pid == lock->pid) {
+          found.insert(lock);
+          has = true;
+        }
+      }
+    }
+    if (has) file->others.emplace_back(holder, descriptor);
+  }
+  if (found.size() < locks.size()) file->others_unknown = true;
+  if (hidden_ > 0 || CameFromOutside(open)) file->others_unknown = file->others_hidden = true;
+}
+
+void OpenFiles::DescribeRefusedLock(int pid, bool of_flock, WaitFile* file) {
+  const auto identity = proc_.Identify(DescriptorPath(pid, file->fd));
+  if (!identity) return;
+  if (!locks_) locks_ = ParseFileLocks(proc_.Read("locks").value_or(""));
+  std::vector<const FileLockLine*> shared;
+  for (const FileLockLine& lock : *locks_) {
+    if (lock.waits || lock.flock != of_flock || lock.inode != identity->inode ||
+        lock.device != identity->device)
+      continue;
+    if (lock.of_description)
+      shared.push_back(&lock);
+    else if (lock.pid <= 0)
+      file->others_unknown = true;
+    else if (lock.pid != pid)
+      file->others.emplace_back(lock.pid, -1);
+  }
+  if (!shared.empty()) AddLockHolders(pid, shared, file);
+}
+
 }  // namespace hangscope

@@ -51,6 +51,9 @@ class OpenFiles {
   // The process that holds the lock which `pid` waits for, on this file of its; 0: none that is
   // known. Where those with an open file description hold it, they become the file's others.
   int DescribeLock(int pid, WaitFile* file);
+  // Of a lock of this file that `pid` asked for without waiting, and was refused: whoever has one
+  // of that kind, flock's or fcntl's, becomes the file's others.
+  void DescribeRefusedLock(int pid, bool of_flock, WaitFile* file);
   // Of a connect() of `pid` to `address`, a sockaddr, which has not returned: `file` becomes the
   // socket of this machine that listens there, and has connections to accept first.
   void DescribeBacklog(int pid, std::string_view address, WaitFile* file);
@@ -91,6 +94,7 @@ class OpenFiles {
   void DescribeSharers(int pid, const std::string& target, WaitFile* file);
   void DescribeTerminal(int pid, const std::string& target, WaitFile* file);
   SocketTable& SocketsOf(int pid);
+  void AddLockHolders(int pid, const std::vector<const FileLockLine*>& locks, WaitFile* file);
 
   const ProcFolder& proc_;
   bool scanned_ = false;

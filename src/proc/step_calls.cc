@@ -21,6 +21,7 @@ namespace {
 #ifndef SYS_epoll_pwait2
 #define SYS_epoll_pwait2 441
 #endif
+constexpr uint64_t kSetOpenLock = 37;  // F_OFD_SETLK
 
 int FutexOperation(const StepCall& call) {
   return static_cast<int>(call.arguments[1]) & FUTEX_CMD_MASK;
@@ -32,6 +33,17 @@ bool IsZeroTime(uint64_t address, const ReadMemory& read) {
 }
 
 bool Has(uint64_t flags, int flag) { return (flags & static_cast<uint64_t>(flag)) != 0; }
+
+// A lock of a file, or its end, without waiting for it.
+bool SetsLock(const StepCall& call) {
+  return call.number == SYS_fcntl &&
+         (call.arguments[1] == F_SETLK || call.arguments[1] == kSetOpenLock);
+}
+
+bool TakesLock(uint64_t address, const ReadMemory& read) {
+  struct flock lock = {};
+  return read(address, &lock, sizeof lock) && lock.l_type != F_UNLCK;
+}
 
 enum class Family { kOther, kReads, kWrites, kPolls, kChildren, kFutex };
 
@@ -123,7 +135,8 @@ CallUse UseOfOther(const StepCall& call, const ReadMemory& read) {
     case SYS_ioctl:
       return asks_if(a[1] == FIONREAD);
     case SYS_fcntl:
-      return asks_if(a[1] == F_GETFL || a[1] == F_GETFD);
+      return asks_if(a[1] == F_GETFL || a[1] == F_GETFD ||
+                     (SetsLock(call) && TakesLock(a[2], read)));
     case SYS_flock:
       return asks_if(Has(a[1], LOCK_NB) && !Has(a[1], LOCK_UN));
     default:
@@ -173,7 +186,7 @@ bool ChangedNothing(const StepCall& call) {
     case Family::kOther:
       break;
   }
-  if (call.number == SYS_flock) return Failed(call.result);
+  if (call.number == SYS_flock || SetsLock(call)) return Failed(call.result);
   return Failed(call.result) || call.result >= 0;
 }
 
@@ -220,6 +233,9 @@ std::vector<StepRange> MemoryOf(const StepCall& call) {
       break;
     case SYS_ioctl:
       add(a[2], sizeof(int));
+      break;
+    case SYS_fcntl:
+      if (SetsLock(call)) add(a[2], sizeof(struct flock));
       break;
     case SYS_recvfrom:
       if (Has(a[3], MSG_PEEK)) add(a[1], a[2]);

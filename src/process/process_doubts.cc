@@ -4,6 +4,7 @@
 #include <signal.h>
 
 #include <algorithm>
+#include <functional>
 #include <optional>
 #include <set>
 #include <vector>
@@ -182,11 +183,16 @@ bool DoubtOpens(const FindingDraft& draft, const JudgedProcesses& judged, Proces
 
 // Words in files that have names.
 void DoubtWords(const FindingDraft& draft, const JudgedProcesses& judged, ProcessFinding* finding) {
-  const auto is_public = [&](uint32_t i) {
-    const ThreadFacts* const thread = judged.node(i).facts;
-    return thread != nullptr && thread->wait.is_public;
+  const auto any_public = [&](bool owner_died) {
+    return std::any_of(draft.members.begin(), draft.members.end(), [&](uint32_t i) {
+      const ThreadFacts* const thread = judged.node(i).facts;
+      return thread != nullptr && thread->wait.is_public && thread->wait.owner_died == owner_died;
+    });
   };
-  if (std::any_of(draft.members.begin(), draft.members.end(), is_public))
+  if (any_public(true))
+    finding->Lower(Confidence::kLikely,
+                   "whoever knows the name of the file that the mutex is in may make it anew");
+  if (any_public(false))
     finding->Lower(Confidence::kPossible,
                    "whoever knows the name of what they wait for may come and signal it");
 }
@@ -296,6 +302,49 @@ bool MayPollWhatAHandlerSets(const FindingDraft& draft, const JudgedProcesses& j
   });
 }
 
+// "4713 metrics (naps 2 s) and 3 more": those of the process that may go on.
+std::string WhoActs(int pid, const JudgedProcesses& judged,
+                    const std::function<bool(const ThreadFacts&)>& is_meant) {
+  constexpr size_t kMost = 3;
+  std::string text;
+  size_t all = 0;
+  for (uint32_t i = 0; i < judged.graph.nodes().size(); ++i) {
+    const ProcessNode& node = judged.node(i);
+    const bool may = node.kind == ProcessNode::Kind::kThread && node.pid == pid &&
+                     !judged.stuck[i] && node.stand != ThreadStand::kWaits &&
+                     node.stand != ThreadStand::kSpins && node.stand != ThreadStand::kEnded;
+    if (may && is_meant(*node.facts) && all++ < kMost)
+      text += fmt::format("{}{} ({})", text.empty() ? "" : ", ", ThreadLabel(*node.facts),
+                          DoesWhat(*node.facts, judged.look));
+  }
+  return all > kMost ? text + fmt::format(" and {} more", all - kMost) : text;
+}
+
+// Of those who nap beside these, the code tells that they wake nobody.
+void DoubtNappers(const FindingDraft& draft, const JudgedProcesses& judged,
+                  ProcessFinding* finding) {
+  std::set<int> pids;
+  for (const uint32_t i : draft.members) {
+    const ProcessNode& node = judged.node(i);
+    if (node.facts != nullptr && node.weak && WaitsToBeWoken(*node.facts)) pids.insert(node.pid);
+  }
+  for (const int pid : pids) {
+    const std::string who =
+        WhoActs(pid, judged, [](const ThreadFacts& thread) { return thread.wakes_nobody; });
+    if (!who.empty())
+      finding->Lower(
+          Confidence::kLikely,
+          "that nothing it does after its nap wakes anybody is read from the code: " + who);
+  }
+}
+
+// A debugger, or whoever looks at a process, holds it for a moment.
+void DoubtStops(const FindingDraft& draft, const JudgedProcesses& judged, ProcessFinding* finding) {
+  const ProcessFacts* const process = FindProcess(judged.look, draft.about);
+  if (process != nullptr && IsShortStop(*process, judged.look.end))
+    finding->Lower(Confidence::kPossible, kShortStopDoubt);
+}
+
 // Whom a finding is about, by threads: those who wait, and the process that does not deliver.
 std::vector<const ThreadFacts*> Involved(const FindingDraft& draft, const JudgedProcesses& judged) {
   std::vector<const ThreadFacts*> threads;
@@ -329,19 +378,16 @@ void DoubtClocks(const FindingDraft& draft, const JudgedProcesses& judged,
 }  // namespace
 
 std::string WhoMayAct(int pid, const JudgedProcesses& judged) {
-  constexpr size_t kMost = 3;
-  std::string text;
-  size_t all = 0;
-  for (uint32_t i = 0; i < judged.graph.nodes().size(); ++i) {
-    const ProcessNode& node = judged.node(i);
-    const bool may = node.kind == ProcessNode::Kind::kThread && node.pid == pid &&
-                     !judged.stuck[i] && node.stand != ThreadStand::kWaits &&
-                     node.stand != ThreadStand::kSpins && node.stand != ThreadStand::kEnded;
-    if (may && all++ < kMost)
-      text += fmt::format("{}{} ({})", text.empty() ? "" : ", ", ThreadLabel(*node.facts),
-                          DoesWhat(*node.facts, judged.look));
-  }
-  return all > kMost ? text + fmt::format(" and {} more", all - kMost) : text;
+  return WhoActs(pid, judged, [](const ThreadFacts&) { return true; });
+}
+
+bool IsShortStop(const ProcessFacts& process, TimeNs now) {
+  constexpr TimeNs kShort = kSecond;
+  return std::any_of(process.threads.begin(), process.threads.end(), [&](const auto& thread) {
+    const bool is_halted =
+        thread.state == ThreadState::kStopped || thread.state == ThreadState::kTraced;
+    return is_halted && thread.since && now - *thread.since < kShort;
+  });
 }
 
 bool IsOfTwoLooks(const FindingDraft& draft, const JudgedProcesses& judged) {
@@ -456,6 +502,8 @@ void JudgeConfidence(const FindingDraft& draft, const JudgedProcesses& judged,
     default:
       break;
   }
+  DoubtNappers(draft, judged, finding);
+  DoubtStops(draft, judged, finding);
   DoubtWords(draft, judged, finding);
   DoubtKernelWork(draft, judged, finding);
   DoubtClocks(draft, judged, finding);

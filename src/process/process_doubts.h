@@ -20,6 +20,12 @@ void JudgeConfidence(const FindingDraft& draft, const JudgedProcesses& judged,
 // (waits 2.1 s for a signal to the process)". Each might do what others wait for.
 std::string WhoMayAct(int pid, const JudgedProcesses& judged);
 
+// The process has stood still, by a signal or a debugger, for less than a second: whoever only
+// looks at it lets it go on. One of which is not known since when has not.
+bool IsShortStop(const ProcessFacts& process, TimeNs now);
+constexpr const char* kShortStopDoubt =
+    "it has stood still for less than a second: whoever only looks at it lets it go on";
+
 }  // namespace hangscope
 
 #endif

@@ -224,6 +224,27 @@ bool IsFileWait(WaitKind kind) {
   return kind == WaitKind::kRead || kind == WaitKind::kWrite || kind == WaitKind::kPoll;
 }
 
+bool WaitsToBeWoken(const ThreadFacts& thread) {
+  const auto is_lock = [](const StackFrame& frame) {
+    return frame.function.find("lock") != std::string::npos ||
+           frame.function.find("Lock") != std::string::npos;
+  };
+  constexpr size_t kInnermost = 4;
+  switch (thread.wait.kind) {
+    case WaitKind::kCondition:
+    case WaitKind::kSemaphore:
+    case WaitKind::kBarrier:
+      return true;
+    case WaitKind::kFutex:
+      return std::none_of(
+          thread.stack.begin(),
+          thread.stack.begin() + static_cast<long>(std::min(thread.stack.size(), kInnermost)),
+          is_lock);
+    default:
+      return false;
+  }
+}
+
 bool WaitsForItself(const ProcessNode& node) {
   if (!node.weak || node.facts == nullptr) return false;
   const ThreadWait& wait = node.facts->wait;
@@ -284,7 +305,7 @@ ProcessGraph::ProcessGraph(const std::vector<SystemSample>& looks) {
     if (nodes_[i].kind == ProcessNode::Kind::kThread) AddEdges(i);
   }
   for (uint32_t i = 0; i < nodes_.size(); ++i) {
-    if (IsSharedWait(i) && !LeadsBack(i))
+    if (IsSharedWait(i) && !nodes_[i].facts->wait.owner_died && !LeadsBack(i))
       Stand(i, IsQueueWait(i) ? ThreadStand::kOutside : ThreadStand::kUnknown);
   }
   for (uint32_t i = 0; i < nodes_.size(); ++i) {
@@ -353,6 +374,33 @@ void ProcessGraph::WaitForThread(uint32_t node, int tid) {
 void ProcessGraph::WaitForProcess(uint32_t node, int pid) {
   if (processes_.count(pid) == 0) return Unknown(node);
   waits_[node].suppliers.push_back({processes_[pid], false});
+}
+
+// Of the process, without the threads that nap beside it and wake nobody.
+uint32_t ProcessGraph::WakersOf(int pid) {
+  const uint32_t all = ProcessNodeOf(pid);
+  const auto wakes_nobody = [this](const WaitEdge& edge) {
+    const ThreadFacts* const facts = nodes_[edge.to].facts;
+    return facts != nullptr && facts->wakes_nobody;
+  };
+  const std::vector<WaitEdge>& threads = waits_[all].suppliers;
+  if (std::none_of(threads.begin(), threads.end(), wakes_nobody)) return all;
+  const auto [wakers, is_new] = wakers_.emplace(pid, static_cast<uint32_t>(nodes_.size()));
+  if (is_new) {
+    nodes_.push_back(nodes_[all]);
+    waits_.push_back(waits_[all]);
+    std::erase_if(waits_.back().suppliers, wakes_nobody);
+  }
+  return wakers->second;
+}
+
+void ProcessGraph::WaitForWaker(uint32_t node) {
+  nodes_[node].weak = true;
+  const ProcessFacts& process = *facts_.at(nodes_[node].pid);
+  const uint32_t wakers = WakersOf(process.pid);  // which may move all nodes
+  waits_[node].suppliers.push_back({wakers, false});
+  for (const int sharer : process.shares_memory_with)
+    waits_[node].suppliers.push_back({ProcessNodeOf(sharer), false});
 }
 
 void ProcessGraph::WaitForOwnProcess(uint32_t node) {
@@ -489,7 +537,10 @@ void ProcessGraph::AddEdges(uint32_t node) {
   }
   // A word that others may have mapped, too: nobody knows who.
   if (wait.shared && wait.sharers.empty()) return Unknown(node);
-  WaitForOwnProcess(node);
+  if (WaitsToBeWoken(*nodes_[node].facts))
+    WaitForWaker(node);
+  else
+    WaitForOwnProcess(node);
   for (const int sharer : wait.sharers)
     waits_[node].suppliers.push_back({ProcessNodeOf(sharer), false});
   for (const int child : wait.children)
@@ -549,8 +600,9 @@ void ProcessGraph::DropUnwaited(std::vector<WaitNode>* waits) const {
   for (const WaitNode& wait : *waits) {
     for (const WaitEdge& edge : wait.suppliers) waited.insert(edge.to);
   }
-  for (const auto& [pid, node] : processes_) {
-    if (waited.count(node) == 0) (*waits)[node] = {};
+  for (uint32_t node = 0; node < nodes_.size(); ++node) {
+    const bool is_process = nodes_[node].kind == ProcessNode::Kind::kProcess;
+    if (is_process && waited.count(node) == 0) (*waits)[node] = {};
   }
 }
 

@@ -87,9 +87,11 @@ class ProcessGraph {
   void AddSpinEdges(uint32_t node);
   bool MayBeMovedBySpinner(uint32_t node) const;
   uint32_t ProcessNodeOf(int pid);
+  uint32_t WakersOf(int pid);
   void WaitForThread(uint32_t node, int tid);
   void WaitForProcess(uint32_t node, int pid);
   void WaitForOwnProcess(uint32_t node);
+  void WaitForWaker(uint32_t node);
   void WaitForDead(uint32_t node);
   void WaitForCopied(uint32_t node);
   bool IsSharedWait(uint32_t node) const;
@@ -105,6 +107,7 @@ class ProcessGraph {
   std::vector<WaitNode> waits_;
   std::map<int, uint32_t> threads_;
   std::map<int, uint32_t> processes_;
+  std::map<int, uint32_t> wakers_;  // by process: those of its threads that may wake others
   std::map<int, const ProcessFacts*> facts_;
   std::map<std::pair<int, uint64_t>, uint32_t> dead_owners_;  // by process and lock
   uint32_t nobody_knows_ = 0;
@@ -121,6 +124,10 @@ bool IsHungUp(const ThreadFacts::Spin::Call& call, const WaitFile& file);
 // It sleeps for a time, looks, and sleeps again: what it looks at decides alone, and nobody outside
 // has that.
 bool NapsAndLooks(const ThreadFacts& thread);
+
+// It waits for what whoever ends that has to wake it for: a condition, a semaphore, a barrier, a
+// word of memory. No lock, which is given back by who needs to wake nobody.
+bool WaitsToBeWoken(const ThreadFacts& thread);
 
 // It waits for something that only its own process could give, and that this process has: a lock of
 // a file through another descriptor, the backlog of a socket, its own end.

@@ -885,6 +885,7 @@ void ProcessLook::Verify() {
         NapsAgain(work, &thread))
       continue;
     thread.wait = {};
+    thread.wakes_nobody = false;
     thread.state = ThreadState::kRunning;
     thread.since.reset();
     thread.stack.clear();

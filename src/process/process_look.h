@@ -193,6 +193,8 @@ class ProcessLook {
   std::vector<uint64_t> HeldByThread(const Work& work, size_t* calls);
   void FindObjectOfCall(const Work& work, ThreadFacts* thread);
   void FindRefusedMutex(uint64_t mutex, ThreadWait* wait);
+  void FindWhoWakesNobody();
+  bool CodeWakesNobody(const Work& work);
   LockCall LockCallAt(uint64_t target);
   LockCall LockCallByCodeAt(uint64_t target, int depth);
   bool RunsOnce(const Work& work, size_t at) const;
@@ -209,6 +211,7 @@ class ProcessLook {
   void NamePolls(ThreadFacts::Spin* spin);
   void CollectFlickers(const SteppedLoop& loop, ThreadFacts::Spin* spin);
   void CollectCall(const StepCall& call, ThreadFacts::Spin* spin);
+  void ExplainRefusedLock(const CallMeaning& meaning, bool of_flock, ThreadWait* wait);
   WaitFile EndOfProcess(int pid);
   std::vector<int> ReadyOfEpoll(const StepCall& call, int epoll) const;
   bool NapsAgain(const Work& work, ThreadFacts* thread);

@@ -1,4 +1,5 @@
 // ProcessLook's threads that run: whether they go in circles, or nap and look again.
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <poll.h>
 #include <sys/epoll.h>
@@ -348,7 +349,13 @@ void ProcessLook::CollectCall(const StepCall& call, ThreadFacts::Spin* spin) {
     meaning.kind = WaitKind::kRead;
     told.wait.files = {EndOfProcess(static_cast<int>(call.arguments[0]))};
   }
-  told.wait.kind = AsksForItself(call.number) ? WaitKind::kNone : meaning.kind;
+  const bool sets_lock = call.number == SYS_fcntl && call.arguments[1] != F_GETFL &&
+                         call.arguments[1] != F_GETFD;  // of what a step may ask for
+  if (sets_lock) {
+    meaning.kind = WaitKind::kFileLock;
+    meaning.files = {{static_cast<int>(call.arguments[0]), true}};
+  }
+  told.wait.kind = AsksForItself(call.number) && !sets_lock ? WaitKind::kNone : meaning.kind;
   told.wait.has_timeout = true;
   switch (told.wait.kind) {
     case WaitKind::kChild:
@@ -359,6 +366,9 @@ void ProcessLook::CollectCall(const StepCall& call, ThreadFacts::Spin* spin) {
     case WaitKind::kPoll:
     case WaitKind::kAccept:
       ExplainFiles(meaning, &told.wait);
+      break;
+    case WaitKind::kFileLock:
+      ExplainRefusedLock(meaning, call.number == SYS_flock, &told.wait);
       break;
     default:
       break;
@@ -380,6 +390,16 @@ void ProcessLook::CollectCall(const StepCall& call, ThreadFacts::Spin* spin) {
            each.ready == told.ready;
   });
   if (known == spin->calls.end()) spin->calls.push_back(std::move(told));
+}
+
+// Who has it may give it back.
+void ProcessLook::ExplainRefusedLock(const CallMeaning& meaning, bool of_flock, ThreadWait* wait) {
+  wait->files.push_back(context_.files.Describe(living_, meaning.files[0].fd, true));
+  WaitFile& file = wait->files.back();
+  file.others.clear();
+  context_.files.DescribeRefusedLock(living_, of_flock, &file);
+  if (has_own_ids_ && !of_flock) file.others_unknown = true;
+  for (const auto& [process, fd] : file.others) leads_to_.insert(process);
 }
 
 // The kernel tells what the program has stored beside each file, which is most often its number.

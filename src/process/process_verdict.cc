@@ -317,6 +317,8 @@ void ProcessJudge::AddStates() {
         : traced      ? "it goes on when the debugger lets it"
         : by_terminal ? "the shell's fg lets it go on; after kill -CONT alone it would stop again"
                       : fmt::format("kill -CONT {} lets it go on", asked.pid));
+    if (!frozen && IsShortStop(asked, judged_.look.end))
+      finding.Lower(Confidence::kPossible, kShortStopDoubt);
     Finish(std::move(finding));
   }
 }

@@ -28,7 +28,8 @@
 namespace hangscope {
 namespace {
 
-constexpr uint64_t kLargestLook = 256u << 20;  // of a file
+constexpr uint64_t kLargestLook = 256u << 20;        // of a file
+constexpr TimeNs kLongStop = kSecond + kSecond / 4;  // the clocks of a busy machine differ
 
 // Nothing is known of what it waits for, and why is said: then "no hang found" would be a lie.
 Status CheckKnown(const SystemSample& look, const ProcessJudgement& judgement) {
@@ -212,6 +213,33 @@ void FollowNappers(Clock& clock, ProcessInspector& inspector, const WhyProcessOp
   }
 }
 
+// Since when a process has stood still, if it has not done so for long; nothing: none has just
+// begun.
+std::optional<TimeNs> LastShortStop(const SystemSample& look) {
+  std::optional<TimeNs> last;
+  for (const ProcessFacts& process : look.processes) {
+    for (const ThreadFacts& thread : process.threads) {
+      const bool is_halted =
+          thread.state == ThreadState::kStopped || thread.state == ThreadState::kTraced;
+      const TimeNs since = thread.since.value_or(look.begin);
+      if (is_halted && look.end - since < kLongStop) last = std::max(last.value_or(0), since);
+    }
+  }
+  return last;
+}
+
+// A debugger, or whoever else looks at a process, holds it for a moment only: what stands still now
+// is looked at again when it has done so for a second, by whatever clock; and anew, if it went on.
+void ObserveStop(Clock& clock, ProcessInspector& inspector, const WhyProcessOptions& options,
+                 const InspectOptions& inspect, TwoLooks* two) {
+  const auto last = LastShortStop(two->looks.back());
+  if (!last) return;
+  const TimeNs now = clock.Monotonic();
+  clock.Sleep(std::clamp<TimeNs>(*last + kLongStop - now, 0, kLongStop));
+  auto again = SamplePair(clock, inspector, options, inspect);
+  if (again.ok()) *two = std::move(*again);
+}
+
 Result<TwoLooks> SampleTwice(Clock& clock, ProcessInspector& inspector,
                              const WhyProcessOptions& options, InspectOptions inspect = {}) {
   auto two = SamplePair(clock, inspector, options, inspect);
@@ -227,6 +255,7 @@ Result<TwoLooks> SampleTwice(Clock& clock, ProcessInspector& inspector,
     if (again.ok()) *two = std::move(*again);
   }
   NoteNaps(two->looks.front(), &two->looks.back());
+  if (options.observes_retries) ObserveStop(clock, inspector, options, inspect, &*two);
   if (options.observes_retries) FollowNappers(clock, inspector, options, inspect, &*two);
   if (options.observes_retries && options.others.empty() && Suspects(two->looks))
     ObserveRetries(clock, inspector, options, inspect, &two->looks);

@@ -79,6 +79,11 @@ class Help(Case):
         self.assertEqual((done.status, done.out), (2, b""))
         self.assertIn(b"usage: hangscope COMMAND", done.err)
 
+    def test_an_empty_word_is_nothing_to_ask_about(self):
+        done = self.hangscope("why", "")
+        self.assertEqual((done.status, done.out), (2, b""))
+        self.assertRegex(done.err, rb"^hangscope: error: an empty argument names nothing to ask about")
+
 
 class Release(Case):
     """scripts/make-release in a small repository."""

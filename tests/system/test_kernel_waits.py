@@ -1,4 +1,5 @@
 """hangscope why pid:N of waits in the kernel for what other processes have: queues, semaphores, locks, and who stopped whom."""
+import contextlib
 import os
 import pathlib
 import pwd
@@ -316,6 +317,12 @@ class Chains(KernelCase):
 
 
 class Stopped(KernelCase):
+    def end(self, process):
+        for pid in reversed(sorted(family(process.pid) or ())):
+            with contextlib.suppress(ProcessLookupError):  # the end of its child may have ended it
+                os.kill(pid, signal.SIGKILL)
+        process.wait()
+
     def test_by_its_terminal(self):
         screen, terminal = self.open_terminal()
         self.addCleanup(os.close, screen)
@@ -323,7 +330,7 @@ class Stopped(KernelCase):
                   "subprocess.run(['timeout', '1000', 'cat'])")
         process = subprocess.Popen(support.python(launch), stdin=terminal, stdout=terminal, stderr=terminal)
         os.close(terminal)
-        self.addCleanup(lambda: [os.kill(pid, signal.SIGKILL) for pid in reversed(sorted(family(process.pid) or ()))] and process.wait())
+        self.addCleanup(self.end, process)
         self.until(lambda: any(state == "T" for state, _ in (family(process.pid) or {}).values()), what="cat is stopped")
         launched, = self.children(process.pid)
         cat, = self.children(launched)

@@ -1,10 +1,14 @@
 // Who holds the locks that do not record it: ProcessLook's part.
+#include <elf.h>
+
 #include <algorithm>
+#include <cstring>
 #include <map>
 #include <numeric>
 #include <set>
 #include <utility>
 
+#include "process/locks/harmless_code.h"
 #include "process/locks/held_objects.h"
 #include "process/process_look.h"
 
@@ -32,6 +36,20 @@ LibraryWait LibraryWaitOf(const std::string& function) {
   return function.starts_with("std::barrier<") ? LibraryWait::kBarrier : LibraryWait::kNone;
 }
 
+enum class Library { kNone, kC, kNumbers };
+
+// What is in it wakes threads under a few names only, or not at all.
+Library LibraryOf(const MemoryMapping* mapping) {
+  if (mapping == nullptr) return Library::kNone;
+  const std::string name = mapping->path.substr(mapping->path.rfind('/') + 1);
+  const auto is = [&](std::string_view begin) {
+    return name.starts_with(begin) && (name[begin.size()] == '.' || name[begin.size()] == '-');
+  };
+  if (is("libm") || name == "[vdso]") return Library::kNumbers;
+  return is("libc") || is("libpthread") || is("librt") || is("libstdc++") ? Library::kC
+                                                                          : Library::kNone;
+}
+
 // Nothing: it is no call, or where its stack is is not known.
 std::optional<CallPlace> CallOf(const StackPlace& place, const StackWalker::Function& function) {
   if (!place.calls || !place.stack_pointer) return std::nullopt;
@@ -39,11 +57,62 @@ std::optional<CallPlace> CallOf(const StackPlace& place, const StackWalker::Func
                    place.registers};
 }
 
+// Of what a stub of the linker calls, which was never called, so that the loader has not looked for
+// it yet; empty: it is no such stub.
+std::string NameOfLateStub(uint64_t stub, const std::vector<MemoryMapping>& mappings,
+                           const ReadMemory& read) {
+  constexpr size_t kMostEntries = 64;
+  constexpr size_t kLongestName = 64;
+  uint8_t code[16] = {};
+  const MemoryMapping* const mapping = FindMapping(mappings, stub);
+  const bool is_late = mapping != nullptr && read(stub, code, sizeof code) && code[0] == 0xff &&
+                       code[1] == 0x25 && code[6] == 0x68 && code[11] == 0xe9;
+  if (!is_late) return "";
+  uint32_t number = 0;
+  std::memcpy(&number, code + 7, sizeof number);
+  const auto file = std::find_if(mappings.begin(), mappings.end(), [&](const auto& each) {
+    return each.path == mapping->path && each.file_offset == 0;
+  });
+  Elf64_Ehdr head;
+  if (file == mappings.end() || !read(file->begin, &head, sizeof head) ||
+      head.e_phentsize != sizeof(Elf64_Phdr) || head.e_phnum > kMostEntries)
+    return "";
+  std::vector<Elf64_Phdr> parts(head.e_phnum);
+  if (!read(file->begin + head.e_phoff, parts.data(), parts.size() * sizeof parts[0])) return "";
+  const uint64_t moved = head.e_type == ET_DYN ? file->begin : 0;
+  uint64_t calls = 0, symbols = 0, names = 0;
+  for (const Elf64_Phdr& part : parts) {
+    for (size_t i = 0; part.p_type == PT_DYNAMIC && i < kMostEntries; ++i) {
+      Elf64_Dyn entry = {};
+      if (!read(moved + part.p_vaddr + i * sizeof entry, &entry, sizeof entry) ||
+          entry.d_tag == DT_NULL)
+        break;
+      // The loader adds to these where it put the file.
+      const uint64_t at = entry.d_un.d_ptr < moved ? entry.d_un.d_ptr + moved : entry.d_un.d_ptr;
+      if (entry.d_tag == DT_JMPREL) calls = at;
+      if (entry.d_tag == DT_SYMTAB) symbols = at;
+      if (entry.d_tag == DT_STRTAB) names = at;
+    }
+  }
+  Elf64_Rela call = {};
+  Elf64_Sym symbol = {};
+  if (calls == 0 || symbols == 0 || names == 0 ||
+      !read(calls + number * sizeof call, &call, sizeof call) ||
+      !read(symbols + ELF64_R_SYM(call.r_info) * sizeof symbol, &symbol, sizeof symbol))
+    return "";
+  std::string name;
+  for (char next = 0; name.size() < kLongestName; name += next) {
+    if (!read(names + symbol.st_name + name.size(), &next, 1) || next == '\0') break;
+  }
+  return name;
+}
+
 }  // namespace
 
 void ProcessLook::FindHolders() {
   if (walker_ == nullptr || facts_.is_32_bit) return;
   for (size_t i = 0; i < work_.size(); ++i) FindObjectOfCall(work_[i], &facts_.threads[i]);
+  FindWhoWakesNobody();
   std::map<uint64_t, std::vector<size_t>> waiters;  // by object
   for (size_t i = 0; i < facts_.threads.size(); ++i) {
     const ThreadWait& wait = facts_.threads[i].wait;
@@ -142,6 +211,65 @@ bool ProcessLook::RunsOnce(const Work& work, size_t at) const {
   return !inner || (inner->name.find("futex") == std::string::npos &&
                     inner->name.find("wait") == std::string::npos &&
                     inner->name.find("pthread_once") == std::string::npos);
+}
+
+// Only where others wait for what any thread of the process may give.
+void ProcessLook::FindWhoWakesNobody() {
+  constexpr size_t kMostNappers = 16;
+  const auto waits = [](const ThreadFacts& thread) {
+    const WaitKind kind = thread.wait.kind;
+    return thread.state == ThreadState::kSleeping && !thread.wait.has_timeout &&
+           (kind == WaitKind::kCondition || kind == WaitKind::kSemaphore ||
+            kind == WaitKind::kBarrier || kind == WaitKind::kFutex);
+  };
+  if (python_ || context_.kept != nullptr ||
+      std::none_of(facts_.threads.begin(), facts_.threads.end(), waits))
+    return;
+  size_t nappers = 0;
+  for (size_t i = 0; i < work_.size() && !context_.IsLate(); ++i) {
+    ThreadFacts& thread = facts_.threads[i];
+    if (thread.tid == pid_ || thread.state != ThreadState::kSleeping || !thread.wait.has_timeout)
+      continue;
+    if (++nappers > kMostNappers) return;
+    thread.wakes_nobody = CodeWakesNobody(work_[i]);
+  }
+}
+
+// From the program's function that called the nap on. To whom the outermost of the program's own
+// functions returns, and what is done at a thread's end, is not known.
+bool ProcessLook::CodeWakesNobody(const Work& work) {
+  std::vector<CallPlace> calls;
+  for (size_t i = 1; i < work.places.size(); ++i) {
+    const uint64_t pc = work.places[i].pc;
+    const bool is_of_library = walker_->IsOfSystemLibrary(pc);
+    if (calls.empty() && is_of_library) continue;
+    const auto function = walker_->FunctionAt(pc);
+    const auto call = function && !is_of_library ? CallOf(work.places[i], *function) : std::nullopt;
+    if (!call) break;
+    if (calls.empty()) {
+      const uint64_t inner = work.places[i - 1].pc;
+      const auto nap = walker_->FunctionAt(inner);
+      if (!nap || LibraryOf(FindMapping(mappings_, inner)) != Library::kC ||
+          CalledCodeOf(nap->name) != CalledCode::kHarmless)
+        return false;
+    }
+    calls.push_back(*call);
+  }
+  const auto target = [this](uint64_t address) -> CodeTarget {
+    const Library library = LibraryOf(FindMapping(mappings_, address));
+    if (library == Library::kNumbers) return {CalledCode::kHarmless, 0, 0};
+    const auto function = walker_->FunctionAt(address);
+    if (!function || function->begin != address)
+      return {CalledCodeOf(NameOfLateStub(address, mappings_, read_memory_)), 0, 0};
+    if (library == Library::kC) return {CalledCodeOf(function->name), 0, 0};
+    if (walker_->IsOfSystemLibrary(address)) return {};
+    return {CalledCode::kFollowed, function->begin, function->bytes};
+  };
+  const auto is_constant = [this](uint64_t address) {
+    const MemoryMapping* const mapping = FindMapping(mappings_, address);
+    return mapping != nullptr && !mapping->writable;
+  };
+  return !calls.empty() && WakesNobody(calls, read_memory_, target, is_constant);
 }
 
 LockCall ProcessLook::LockCallByCodeAt(uint64_t target, int depth) {

@@ -22,7 +22,7 @@ import dataclasses
 import importlib
 import typing
 
-CLASSES = ["locks", "spins", "partial", "kernel_waits", "signals_fork", "processes", "builds", "python", "go"]
+CLASSES = ["locks", "spins", "partial", "naps", "file_locks", "kernel_waits", "signals_fork", "processes", "builds", "python", "go"]
 DEADLOCK = "deadlock"
 # Where no owner is recorded, both words are right.
 UNOWNED = "deadlock|lost wakeup"

@@ -135,6 +135,39 @@ TEST_F(OpenFilesTest, AConnectionThatNobodyHasAcceptedIsOfThoseWhoListen) {
   EXPECT_TRUE(reads("").outside) << "the other end is on another machine";
 }
 
+// 42 asks for a lock of the file with 5, and does not wait for it.
+TEST_F(OpenFilesTest, WhoHasALockThatWasRefusedIsAskedForByItsFile) {
+  const std::string path = (root_ / "data.lock").string();
+  std::ofstream(path) << "x";
+  Open(5, path, "flags:\t02\n");
+  const auto identity = proc_.Identify("42/fd/5");
+  ASSERT_TRUE(identity);
+  const auto line = [&](const char* kind, int pid) {
+    return fmt::format("1: {}  ADVISORY  WRITE {} {}:{} 0 EOF\n", kind, pid, identity->device,
+                       identity->inode);
+  };
+  const auto refused = [&](const std::string& locks, bool of_flock) {
+    std::ofstream(root_ / "locks") << locks;
+    OpenFiles files(proc_);
+    WaitFile file = files.Describe(42, 5, true);
+    files.DescribeRefusedLock(42, of_flock, &file);
+    return file;
+  };
+  using Others = std::vector<std::pair<int, int>>;
+  EXPECT_EQ(refused("", true).others, Others{});
+  EXPECT_EQ(refused(line("POSIX", 77), false).others, (Others{{77, -1}}));
+  EXPECT_EQ(refused(line("POSIX", 77), true).others, Others{}) << "of another kind";
+  EXPECT_EQ(refused(line("POSIX", 42), false).others, Others{}) << "it is its own";
+  // Who took it has ended; another one has what that opened.
+  const WaitFile lost = refused(line("FLOCK", 4711), true);
+  EXPECT_EQ(lost.others, Others{});
+  EXPECT_TRUE(lost.others_unknown);
+  Open(6, path, "flags:\t02\nlock:\t" + line("FLOCK", 4711));
+  const WaitFile heir = refused(line("FLOCK", 4711), true);
+  EXPECT_EQ(heir.others, (Others{{42, 6}}));
+  EXPECT_FALSE(heir.others_unknown);
+}
+
 TEST_F(OpenFilesTest, ARingThatWasGivenNothingUsesNoFile) {
   Open(5, "anon_inode:[io_uring]",
        "flags:\t02\nino:\t9\nSqMask:\t0x3\nSqHead:\t0\nSqTail:\t0\nCachedSqHead:\t0\n"

@@ -1,10 +1,12 @@
 // Carrying programs step by step: what goes in circles, and that nobody is disturbed by it.
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/syscall.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <cstring>
 #include <string>
 
 #include "fakes/started_program.h"
@@ -181,6 +183,28 @@ TEST(StepCalls, AskOrMayChangeTheWorld) {
   for (const int number : {SYS_mmap, SYS_close, SYS_clone, SYS_exit_group, SYS_execve,
                            SYS_rt_sigprocmask, SYS_nanosleep, SYS_openat})
     EXPECT_EQ(use(number), CallUse::kNever) << number;
+}
+
+// Of what fcntl does with locks, one that takes them without waiting.
+TEST(StepCalls, AskForALockOfAFileThatTheyDoNotGet) {
+  struct flock lock = {};
+  const ReadMemory read = [&](uint64_t, void* into, size_t bytes) {
+    std::memcpy(into, &lock, bytes);
+    return true;
+  };
+  const auto use = [&](uint64_t command) { return UseOf({SYS_fcntl, {3, command, 64}, 0}, read); };
+  for (const uint64_t set : {uint64_t{F_SETLK}, uint64_t{37 /* F_OFD_SETLK */}}) {
+    lock.l_type = F_WRLCK;
+    EXPECT_EQ(use(set), CallUse::kAsks);
+    lock.l_type = F_UNLCK;
+    EXPECT_EQ(use(set), CallUse::kNever);
+    EXPECT_TRUE(ChangedNothing({SYS_fcntl, {3, set, 64}, -EAGAIN}));
+    EXPECT_FALSE(ChangedNothing({SYS_fcntl, {3, set, 64}, 0}));
+    EXPECT_EQ(MemoryOf({SYS_fcntl, {3, set, 64}, 0}).size(), 1u);
+  }
+  lock.l_type = F_WRLCK;
+  EXPECT_EQ(use(F_SETLKW), CallUse::kNever);
+  EXPECT_EQ(use(F_SETFL), CallUse::kNever);
 }
 
 TEST(StepCalls, TellByTheirResultWhetherTheyChangedAnything) {

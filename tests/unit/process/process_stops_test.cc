@@ -146,5 +146,28 @@ TEST(ProcessStops, AZombieIsItsParentsAffair) {
   EXPECT_THAT(finding.partners, ElementsAre(1));
 }
 
+// As gdb -batch, gcore or another look do.
+TEST(ProcessStops, WhoeverHoldsAProcessForAMomentIsNoHang) {
+  World world;
+  world.Stopped(10, 10, ThreadState::kTraced);
+  EXPECT_EQ(Only(world.Judge()).confidence, Confidence::kCertain);
+  world.Of(10).threads[0].since = world.look().end - 900 * kMillisecond;
+  const ProcessFinding finding = Only(world.Judge());
+  EXPECT_EQ(finding.kind, Kind::kStopped);
+  EXPECT_EQ(finding.confidence, Confidence::kPossible);
+  EXPECT_THAT(finding.doubts, ElementsAre(HasSubstr("for less than a second")));
+  world.Of(10).threads[0].since.reset();
+  EXPECT_EQ(Only(world.Judge()).confidence, Confidence::kCertain) << "since when is not known";
+}
+
+TEST(ProcessStops, WhoWaitsForAChildThatIsStoppedForAMomentDoesNotHang) {
+  World world;
+  world.Thread(10, 10, WaitKind::kChild).wait.children = {20};
+  world.Stopped(20, 20).since = world.look().end - 100 * kMillisecond;
+  const ProcessFinding finding = Only(world.Judge());
+  EXPECT_EQ(finding.kind, Kind::kStoppedChild);
+  EXPECT_EQ(finding.confidence, Confidence::kPossible);
+}
+
 }  // namespace
 }  // namespace hangscope

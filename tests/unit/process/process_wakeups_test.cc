@@ -7,6 +7,7 @@
 namespace hangscope {
 namespace {
 
+using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using Kind = FindingKind;
@@ -450,6 +451,37 @@ TEST(ProcessWakeups, ALoopThatHandlesSignalsIdles) {
     world.Of(10).caught_signals = kTerm;
     EXPECT_TRUE(IsSilent(world.Judge()));
   }
+}
+
+// A heartbeat, of whose code is known that it comes to nothing that wakes anybody.
+TEST(ProcessWakeups, WhoNapsAndWakesNobodyIsNobodyWhoCould) {
+  World world;
+  world.Joins(10, 10, 11);
+  world.Signals(10, 11, "came");
+  ThreadFacts& napper = world.Thread(10, 12, WaitKind::kTime, "metrics");
+  napper.wait.has_timeout = true, napper.since = world.look().end - kMillisecond;
+  EXPECT_TRUE(IsSilent(world.Judge()));
+  world.Of(10).threads[2].wakes_nobody = true;
+  const ProcessFinding finding = Only(world.Judge());
+  EXPECT_EQ(finding.kind, Kind::kLostWakeup);
+  EXPECT_EQ(finding.confidence, Confidence::kLikely);
+  EXPECT_THAT(finding.threads, ElementsAre(11));
+  EXPECT_THAT(finding.doubts, Contains(HasSubstr("is read from the code: 12 metrics")));
+  world.Of(10).threads[0].wait = {};
+  world.Of(10).threads[0].wait.kind = WaitKind::kTime;
+  world.Of(10).threads[0].wait.has_timeout = true;
+  EXPECT_TRUE(IsSilent(world.Judge())) << "the main thread may give it";
+}
+
+// What it stores may end what others read, and what it writes.
+TEST(ProcessWakeups, WhoNapsAndWakesNobodyMayStillWrite) {
+  World world;
+  world.Reads(10, 10, {10});
+  world.Thread(10, 11, WaitKind::kMutex).wait.variable = "plain_lock";
+  ThreadFacts& napper = world.Thread(10, 12, WaitKind::kTime, "metrics");
+  napper.wait.has_timeout = true, napper.wakes_nobody = true;
+  napper.since = world.look().end - kMillisecond;
+  for (const ProcessFinding& finding : world.Judge().findings) EXPECT_FALSE(finding.IsBad());
 }
 
 }  // namespace

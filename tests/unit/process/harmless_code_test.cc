@@ -1,0 +1,241 @@
+// Whether code can come to what wakes somebody: of functions that the assembler made.
+#include "process/locks/harmless_code.h"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <map>
+
+#include "base/build_features.h"
+
+namespace hangscope {
+namespace {
+
+TEST(CalledCode, IsKnownByItsName) {
+  const struct {
+    const char* function;
+    CalledCode code;
+  } cases[] = {
+      {"nanosleep", CalledCode::kHarmless},
+      {"__nanosleep", CalledCode::kHarmless},
+      {"clock_nanosleep@@GLIBC_2.17", CalledCode::kHarmless},
+      {"__memmove_avx_unaligned_erms", CalledCode::kHarmless},
+      {"_IO_printf", CalledCode::kHarmless},
+      {"___pthread_cond_timedwait64", CalledCode::kUnknown},
+      {"__pthread_cond_timedwait", CalledCode::kHarmless},
+      {"operator new(unsigned long)", CalledCode::kHarmless},
+      {"std::chrono::_V2::steady_clock::now()", CalledCode::kHarmless},
+      {"__stack_chk_fail", CalledCode::kNoReturn},
+      {"sem_post", CalledCode::kUnknown},
+      {"pthread_cond_signal", CalledCode::kUnknown},
+      {"pthread_cond_broadcast", CalledCode::kUnknown},
+      {"pthread_rwlock_unlock", CalledCode::kUnknown},
+      {"pthread_create", CalledCode::kUnknown},
+      {"raise", CalledCode::kUnknown},
+      {"qsort", CalledCode::kUnknown},
+      {"syscall", CalledCode::kUnknown},
+      {"__cxa_throw", CalledCode::kUnknown},
+      {"exit", CalledCode::kUnknown},
+      {"", CalledCode::kUnknown},
+  };
+  for (const auto& c : cases) EXPECT_EQ(CalledCodeOf(c.function), c.code) << c.function;
+}
+
+#if defined(__x86_64__) && HANGSCOPE_HAS_CAPSTONE
+
+extern "C" {
+extern const char harmless_nap[], harmless_wake[], harmless_dies[];
+}
+
+// NAME calls the nap and goes on at NAME_back.
+asm(R"(
+  .text
+harmless_nap: ret
+harmless_wake: ret
+harmless_dies: ret
+harmless_word: .quad 0
+
+h_counts:
+  call harmless_nap
+h_counts_back:
+  incq harmless_word(%rip)
+  cmpq $7, harmless_word(%rip)
+  jne h_counts
+  call harmless_dies
+h_counts_end:
+
+h_calls:
+  call harmless_nap
+h_calls_back:
+  call h_helper
+  jmp h_calls
+h_calls_end:
+
+h_helper:
+  cmpq $3, harmless_word(%rip)
+  jne 1f
+  jmp h_tail
+1: ret
+h_helper_end:
+
+h_tail: ret
+h_tail_end:
+
+h_wakes:
+  call harmless_nap
+h_wakes_back:
+  cmpq $3, harmless_word(%rip)
+  jne h_wakes
+  call harmless_wake
+  jmp h_wakes
+h_wakes_end:
+
+h_wakes_deep:
+  call harmless_nap
+h_wakes_deep_back:
+  call h_deep
+  jmp h_wakes_deep
+h_wakes_deep_end:
+
+h_deep: jmp h_wakes
+h_deep_end:
+
+h_by_register:
+  call harmless_nap
+h_by_register_back:
+  call *%rax
+  jmp h_by_register
+h_by_register_end:
+
+h_by_variable:
+  call harmless_nap
+h_by_variable_back:
+  call *harmless_word(%rip)
+  jmp h_by_variable
+h_by_variable_end:
+
+h_goes_on_by_variable: jmp *harmless_word(%rip)
+  nop
+  nop
+  nop
+  nop
+  nop
+  nop
+  nop
+  nop
+  nop
+  nop
+h_goes_on_by_variable_end:
+
+h_through_it:
+  call harmless_nap
+h_through_it_back:
+  call h_goes_on_by_variable
+  jmp h_through_it
+h_through_it_end:
+
+h_asks_kernel:
+  call harmless_nap
+h_asks_kernel_back:
+  syscall
+  jmp h_asks_kernel
+h_asks_kernel_end:
+
+h_returns:
+  call harmless_nap
+h_returns_back:
+  ret
+h_returns_end:
+
+h_goes_round:
+  call h_returns
+h_goes_round_back:
+  jmp h_goes_round
+h_goes_round_end:
+
+h_gives_outside:
+  call h_returns
+h_gives_outside_back:
+  call harmless_wake
+  jmp h_gives_outside
+h_gives_outside_end:
+)");
+
+#define CODE(name) extern "C" const char name[], name##_back[], name##_end[]
+CODE(h_counts);
+CODE(h_calls);
+CODE(h_wakes);
+CODE(h_wakes_deep);
+CODE(h_by_register);
+CODE(h_by_variable);
+CODE(h_through_it);
+CODE(h_asks_kernel);
+CODE(h_returns);
+CODE(h_goes_round);
+CODE(h_gives_outside);
+#undef CODE
+extern "C" const char h_helper[], h_helper_end[], h_tail[], h_tail_end[], h_deep[], h_deep_end[],
+    h_goes_on_by_variable[], h_goes_on_by_variable_end[];
+
+uint64_t CodeAt(const char* label) { return reinterpret_cast<uint64_t>(label); }
+
+CallPlace PlaceIn(const char* begin, const char* back, const char* end) {
+  CallPlace place;
+  place.function = CodeAt(begin), place.back = CodeAt(back);
+  place.bytes = static_cast<uint64_t>(end - begin);
+  return place;
+}
+
+bool IsHarmlessCode(const std::vector<CallPlace>& places) {
+  const ReadMemory read = [](uint64_t address, void* into, size_t bytes) {
+    std::memcpy(into, reinterpret_cast<const void*>(address), bytes);
+    return true;
+  };
+  const std::map<uint64_t, const char*> followed = {
+      {CodeAt(h_helper), h_helper_end},
+      {CodeAt(h_tail), h_tail_end},
+      {CodeAt(h_deep), h_deep_end},
+      {CodeAt(h_wakes), h_wakes_end},
+      {CodeAt(h_returns), h_returns_end},
+      {CodeAt(h_goes_on_by_variable), h_goes_on_by_variable_end}};
+  const auto target = [&](uint64_t address) -> CodeTarget {
+    if (address == CodeAt(harmless_nap)) return {CalledCode::kHarmless, 0, 0};
+    if (address == CodeAt(harmless_dies)) return {CalledCode::kNoReturn, 0, 0};
+    const auto function = followed.find(address);
+    if (function == followed.end()) return {};
+    return {CalledCode::kFollowed, address, CodeAt(function->second) - address};
+  };
+  return WakesNobody(places, read, target, [](uint64_t) { return false; });
+}
+
+#define PLACE(name) PlaceIn(name, name##_back, name##_end)
+
+TEST(HarmlessCode, WhoCountsWakesNobody) {
+  EXPECT_TRUE(IsHarmlessCode({PLACE(h_counts)}));
+  EXPECT_TRUE(IsHarmlessCode({PLACE(h_calls)}));
+  EXPECT_TRUE(IsHarmlessCode({PLACE(h_returns), PLACE(h_goes_round)}))
+      << "it goes on in its caller";
+}
+
+TEST(HarmlessCode, AWayToACallThatIsNotKnownIsEnough) {
+  EXPECT_FALSE(IsHarmlessCode({PLACE(h_wakes)}));
+  EXPECT_FALSE(IsHarmlessCode({PLACE(h_wakes_deep)}));
+  EXPECT_FALSE(IsHarmlessCode({PLACE(h_asks_kernel)}));
+  EXPECT_FALSE(IsHarmlessCode({PLACE(h_returns), PLACE(h_gives_outside)}));
+}
+
+TEST(HarmlessCode, WhereAVariableLeadsNobodyKnows) {
+  EXPECT_FALSE(IsHarmlessCode({PLACE(h_by_register)}));
+  EXPECT_FALSE(IsHarmlessCode({PLACE(h_by_variable)}));
+  EXPECT_FALSE(IsHarmlessCode({PLACE(h_through_it)})) << "it is no stub of the linker";
+}
+
+TEST(HarmlessCode, WhatIsDoneAtTheThreadsEndNobodyKnows) {
+  EXPECT_FALSE(IsHarmlessCode({PLACE(h_returns)}));
+  EXPECT_FALSE(IsHarmlessCode({}));
+}
+
+#endif
+
+}  // namespace
+}  // namespace hangscope
