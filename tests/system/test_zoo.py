@@ -195,6 +195,8 @@ def missing(case):
     if case.options.get("freeze") and not os.access(FREEZER, os.W_OK):
         return "no freezer of control groups"
     words = shlex.split(case.command)
+    if words[0].startswith("zoo_") and "build" not in case.options and not (ZOO / words[0]).exists():
+        return f"{words[0]} was not built: its library's headers were not here"
     if words[0] == "unshare":
         alone = ["unshare", *itertools.takewhile(lambda word: word.startswith("-"), words[1:]), "true"]
         if subprocess.run(alone, capture_output=True).returncode != 0:

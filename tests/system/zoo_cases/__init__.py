@@ -20,7 +20,7 @@ import dataclasses
 import importlib
 import typing
 
-CLASSES = ["locks", "spins", "partial", "kernel_waits", "signals_fork", "processes", "builds", "python"]
+CLASSES = ["locks", "spins", "partial", "kernel_waits", "signals_fork", "processes", "builds", "python", "sqlite"]
 DEADLOCK = "deadlock"
 # Where no owner is recorded, both words are right.
 UNOWNED = "deadlock|lost wakeup"
