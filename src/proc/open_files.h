@@ -51,6 +51,10 @@ class OpenFiles {
   // The process that holds the lock which `pid` waits for, on this file of its; 0: none that is
   // known. Where those with an open file description hold it, they become the file's others.
   int DescribeLock(int pid, WaitFile* file);
+  // The locks that processes hold on what `fd` of `pid` is; not those of open file descriptions.
+  std::vector<FileLockLine> LocksOn(int pid, int fd);
+  // The lowest descriptor of `pid` that its link says is `target`; -1: none.
+  int DescriptorOf(int pid, const std::string& target);
   // Of a connect() of `pid` to `address`, a sockaddr, which has not returned: `file` becomes the
   // socket of this machine that listens there, and has connections to accept first.
   void DescribeBacklog(int pid, std::string_view address, WaitFile* file);
@@ -72,6 +76,7 @@ class OpenFiles {
   using Holders = std::vector<std::pair<int, int>>;  // process and descriptor
 
   void Scan();
+  const std::vector<FileLockLine>& Locks();
   const Holders& HoldersOf(const std::string& target);
   DescriptorInfo Info(int pid, int fd) const;
   bool HiddenMayHave(int pid, const Holders& holders) const;

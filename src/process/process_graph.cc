@@ -81,6 +81,19 @@ ThreadsById ById(const SystemSample& look) {
   return threads;
 }
 
+// Of the same holders.
+bool IsForTheSame(const ThreadWait& before, const ThreadWait& now) {
+  const auto holders_of = [](const ThreadWait& wait) {
+    std::set<int> pids;
+    for (const WaitFile& file : wait.files) {
+      for (const auto& [pid, fd] : file.others) pids.insert(pid);
+    }
+    return pids;
+  };
+  return before.address == now.address && before.owner == now.owner &&
+         holders_of(before) == holders_of(now);
+}
+
 // In every look it waits for the same lock of the same holder, for a time, or is about to do so
 // again; and it has done so again and again, without any work.
 bool Retries(const ThreadFacts& thread, const std::vector<ThreadsById>& earlier) {
@@ -103,11 +116,11 @@ bool Retries(const ThreadFacts& thread, const std::vector<ThreadsById>& earlier)
     begin = std::min(begin, before.cpu_time);
     end = std::max(end, before.cpu_time);
     if (before.state == ThreadState::kRunning) continue;
-    // A look without stacks does not tell what the word is.
+    // A look without stacks does not tell what the word is, or that a nap is for a database.
     if (before.wait.kind == WaitKind::kFutex && before.wait.has_timeout) continue;
-    if (!MayRetry(before) || before.wait.address != thread.wait.address ||
-        before.wait.owner != thread.wait.owner)
-      return false;
+    if (before.wait.kind == WaitKind::kTime && before.stack.empty() && NapsForDatabase(thread))
+      continue;
+    if (!MayRetry(before) || !IsForTheSame(before.wait, thread.wait)) return false;
     ++seen;
   }
   return seen >= kSeen && last - first >= kTimes && end - begin <= kMostCpuTime;
@@ -234,7 +247,13 @@ bool WaitsForItself(const ProcessNode& node) {
          (!wait.files.empty() && std::all_of(wait.files.begin(), wait.files.end(), is_end));
 }
 
+bool NapsForDatabase(const ThreadFacts& thread) {
+  return thread.wait.kind == WaitKind::kFileLock && thread.wait.has_timeout &&
+         thread.wait.files.size() == 1 && !thread.wait.files[0].others.empty();
+}
+
 bool MayRetry(const ThreadFacts& thread) {
+  if (thread.state == ThreadState::kSleeping && NapsForDatabase(thread)) return true;
   return thread.state == ThreadState::kSleeping && thread.wait.has_timeout &&
          (thread.wait.kind == WaitKind::kMutex || thread.wait.kind == WaitKind::kRwLock) &&
          thread.wait.owner && !thread.wait.owner_died && !thread.wait.owner_copied;

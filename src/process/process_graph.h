@@ -134,6 +134,10 @@ uint64_t SignalsFromOutside(const ProcessFacts& process);
 // a condition variable. Python's main thread runs its handlers while it waits for a lock, too.
 bool HandlerMayEnd(const ThreadFacts& thread);
 
+// It is in SQLite's busy handler, or the program's own: naps until a database's lock is free, which
+// others have.
+bool NapsForDatabase(const ThreadFacts& thread);
+
 // It waits for a time only, for a lock whose holder is known: worth being looked at for longer.
 bool MayRetry(const ThreadFacts& thread);
 

@@ -471,6 +471,9 @@ void ProcessLook::ExplainWait(const Work& work, ThreadFacts* thread) {
     case WaitKind::kNone:
       ExplainFault(work, &thread->wait);
       break;
+    case WaitKind::kTime:
+      ExplainSqlite(work, &thread->wait);
+      break;
     default:
       break;
   }

@@ -176,6 +176,7 @@ class ProcessLook {
   void ExplainSharedWord(const FutexWord& word, ThreadWait* wait);
   void ExplainChildWait(const CallMeaning& meaning, ThreadWait* wait);
   void AddChildrenThatEnd(ThreadWait* wait);
+  void ExplainSqlite(const Work& work, ThreadWait* wait);
   void ExplainFiles(const CallMeaning& meaning, ThreadWait* wait);
   std::optional<int> OuterThread(int inner, bool shared) const;
   std::optional<int> ThreadOfOthers(int inner) const;

@@ -331,6 +331,14 @@ std::string OpenText(const ThreadWait& wait, const SystemSample& look) {
                      file.wants_read ? "writing" : "reading", who);
 }
 
+// "the lock of database app.db (fd 3), held by 547 sqlite3"
+std::string DatabaseText(const WaitFile& file, int own, const SystemSample& look) {
+  const std::set<int> pids = HoldersOf(file);
+  return fmt::format("the lock of database {} (fd {}), held by {}", Short(file.name), file.fd,
+                     pids == std::set<int>{own} ? "another connection of its process"
+                                                : Processes(pids, own, look));
+}
+
 std::string LockText(const WaitFile& file, int own, const SystemSample& look) {
   return fmt::format("the lock of {} (fd {}){}",
                      HasName(file) ? Short(file.name) : FileKindText(file.kind), file.fd,
@@ -645,6 +653,7 @@ std::string WaitedFor(const ThreadFacts& thread, const SystemSample& look) {
       return wait.no_signal_comes ? "a signal, of which it blocks or ignores all"
                                   : "a signal to the process";
     case WaitKind::kFileLock:
+      if (NapsForDatabase(thread)) return DatabaseText(wait.files[0], thread.pid, look);
       return wait.files.empty() ? "a file lock" + HeldBy(thread)
                                 : LockText(wait.files[0], thread.pid, look) + HeldBy(thread);
     case WaitKind::kOpen:
