@@ -20,7 +20,8 @@ import dataclasses
 import importlib
 import typing
 
-CLASSES = ["locks", "spins", "partial", "kernel_waits", "signals_fork", "processes", "builds", "python", "sqlite"]
+CLASSES = ["locks", "spins", "partial", "kernel_waits", "signals_fork", "processes", "builds", "python", "sqlite", "mpi"]
+LONG_ONLY = ["mpi"]  # each of its programs keeps several processors busy
 DEADLOCK = "deadlock"
 # Where no owner is recorded, both words are right.
 UNOWNED = "deadlock|lost wakeup"
