@@ -346,6 +346,13 @@ void DoubtClocks(const FindingDraft& draft, const JudgedProcesses& judged,
 
 }  // namespace
 
+bool HasRanks(const FindingDraft& draft, const JudgedProcesses& judged) {
+  return std::any_of(draft.members.begin(), draft.members.end(), [&](uint32_t i) {
+    const ThreadFacts* const thread = judged.node(i).facts;
+    return thread != nullptr && thread->wait.kind == WaitKind::kRanks;
+  });
+}
+
 std::string WhoMayAct(int pid, const JudgedProcesses& judged) {
   constexpr size_t kMost = 3;
   std::string text;
@@ -377,6 +384,9 @@ void JudgeConfidence(const FindingDraft& draft, const JudgedProcesses& judged,
   if (judged.looks.size() < 2 && !judged.look.whole_process_stopped)
     finding->Lower(Confidence::kLikely, "it was looked at once only");
   DoubtDatabases(draft, judged, finding);
+  if (HasRanks(draft, judged))
+    finding->Lower(Confidence::kLikely,
+                   "that no message is under way is read from the memory that the ranks share");
   if (std::any_of(draft.members.begin(), draft.members.end(), [&](uint32_t i) {
         return judged.node(i).retries && !NapsForDatabase(*judged.node(i).facts);
       }))

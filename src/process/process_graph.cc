@@ -126,9 +126,36 @@ bool Retries(const ThreadFacts& thread, const std::vector<ThreadsById>& earlier)
   return seen >= kSeen && last - first >= kTimes && end - begin <= kMostCpuTime;
 }
 
+// It was in the same call of MPI a while before, no message has passed since, and it had time to
+// find one.
+bool PollsForRanks(const ThreadFacts& thread, const std::vector<ThreadsById>& earlier) {
+  constexpr TimeNs kLeastCpuTime = 50 * kMillisecond;
+  constexpr uint64_t kLeastNaps = 100;  // of one that naps between two looks for messages
+  if (thread.wait.kind != WaitKind::kRanks) return false;
+  return std::any_of(earlier.begin(), earlier.end(), [&](const ThreadsById& threads) {
+    const auto at = threads.find(thread.tid);
+    if (at == threads.end()) return false;
+    const ThreadFacts& before = *at->second;
+    return before.wait.kind == WaitKind::kRanks && before.wait.address == thread.wait.address &&
+           before.wait.object_type == thread.wait.object_type &&
+           (thread.cpu_time - before.cpu_time >= kLeastCpuTime ||
+            thread.voluntary_switches - before.voluntary_switches >= kLeastNaps);
+  });
+}
+
+// A thread with a library's own event loop, which is asleep in it: not one that reads a file for
+// the program.
+bool IsOfLibraryAlone(const ThreadFacts& thread) {
+  return thread.tid != thread.pid && !thread.stack.empty() &&
+         thread.state == ThreadState::kSleeping && thread.wait.kind == WaitKind::kPoll &&
+         std::all_of(thread.stack.begin(), thread.stack.end(),
+                     [](const StackFrame& frame) { return frame.of_system; });
+}
+
 ThreadStand StandOf(const ThreadFacts& thread, const std::vector<ThreadsById>& earlier) {
   switch (thread.state) {
     case ThreadState::kRunning:
+      if (PollsForRanks(thread, earlier)) return ThreadStand::kWaits;
       return Spins(thread) && (!thread.spin->naps || NapsAndLooks(thread)) ? ThreadStand::kSpins
                                                                            : ThreadStand::kMoves;
     case ThreadState::kStopped:
@@ -145,7 +172,7 @@ ThreadStand StandOf(const ThreadFacts& thread, const std::vector<ThreadsById>& e
     case ThreadState::kSleeping:
       break;
   }
-  if (Retries(thread, earlier)) return ThreadStand::kWaits;
+  if (PollsForRanks(thread, earlier) || Retries(thread, earlier)) return ThreadStand::kWaits;
   if (NapsAndLooks(thread)) return ThreadStand::kSpins;
   for (const ThreadsById& threads : earlier) {
     const auto before = threads.find(thread.tid);
@@ -472,6 +499,23 @@ void ProcessGraph::AddSpinEdges(uint32_t node) {
   if (!is_known) suppliers.push_back({nobody_knows_, false});
 }
 
+// Any other rank may send what it waits for, from any of its threads but those of the library; and
+// so may its own process.
+void ProcessGraph::AddRankEdges(uint32_t node) {
+  const auto& rank = facts_.at(nodes_[node].pid)->rank;
+  if (!rank || rank->others_unknown) return Unknown(node);
+  std::set<int> pids = {nodes_[node].pid};
+  for (const auto& [number, pid] : rank->others) pids.insert(pid);
+  for (const int pid : pids) {
+    const auto process = facts_.find(pid);
+    if (process == facts_.end() || process->second->is_hidden) return Unknown(node);
+    for (const ThreadFacts& thread : process->second->threads) {
+      if (thread.tid != nodes_[node].tid && !IsOfLibraryAlone(thread))
+        WaitForThread(node, thread.tid);
+    }
+  }
+}
+
 void ProcessGraph::AddEdges(uint32_t node) {
   const ThreadStand stand = nodes_[node].stand;
   if (stand == ThreadStand::kSpins) return AddSpinEdges(node);
@@ -499,6 +543,8 @@ void ProcessGraph::AddEdges(uint32_t node) {
     case WaitKind::kConnect:
     case WaitKind::kFileLock:
       return AddFileEdges(node);
+    case WaitKind::kRanks:
+      return AddRankEdges(node);
     case WaitKind::kOpen:
       for (const auto& [pid, fd] : wait.files[0].others)
         waits_[node].suppliers.push_back({ProcessNodeOf(pid), false});

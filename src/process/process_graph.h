@@ -85,6 +85,7 @@ class ProcessGraph {
   void AddEdges(uint32_t node);
   void AddFileEdges(uint32_t node);
   void AddSpinEdges(uint32_t node);
+  void AddRankEdges(uint32_t node);
   bool MayBeMovedBySpinner(uint32_t node) const;
   uint32_t ProcessNodeOf(int pid);
   void WaitForThread(uint32_t node, int tid);

@@ -261,6 +261,7 @@ void ProcessLook::SayWhatCannotBeSeen() {
     else
       walker_trouble_ = walker.status().message();
     if (walker_ != nullptr) FindPython();
+    FindRank();
   }
 }
 
@@ -472,7 +473,7 @@ void ProcessLook::ExplainWait(const Work& work, ThreadFacts* thread) {
       ExplainFault(work, &thread->wait);
       break;
     case WaitKind::kTime:
-      ExplainSqlite(work, &thread->wait);
+      if (!ExplainRanks(work, thread)) ExplainSqlite(work, &thread->wait);
       break;
     default:
       break;
@@ -851,6 +852,7 @@ void ProcessLook::StopThread(Work* work, ThreadFacts* thread) {
   StoreWalk(walker_->Walk(image, context_.options.most_frames), work, thread);
   const bool was_blocked = work->raw.IsBlocked();
   if (!was_blocked) {
+    if (ExplainRanks(*work, thread)) return AddPython(work, thread);
     StepThread(work->raw.status, interrupted >= 0, image.registers.stack_pointer(), thread);
     AddPython(work, thread);
     return;

@@ -339,6 +339,16 @@ std::string DatabaseText(const WaitFile& file, int own, const SystemSample& look
                                                 : Processes(pids, own, look));
 }
 
+// "what rank 1 sends, in MPI_Recv"; "what other ranks send, in MPI_Barrier"
+std::string RanksText(const ThreadFacts& thread, const SystemSample& look) {
+  const ProcessFacts* const process = FindProcess(look, thread.pid);
+  const bool is_one = process != nullptr && process->rank && process->rank->others.size() == 1 &&
+                      !process->rank->others_unknown;
+  const std::string who = is_one ? fmt::format("what rank {} sends", process->rank->others[0].first)
+                                 : "what other ranks send";
+  return who + ", in " + Short(thread.wait.object_type);
+}
+
 std::string LockText(const WaitFile& file, int own, const SystemSample& look) {
   return fmt::format("the lock of {} (fd {}){}",
                      HasName(file) ? Short(file.name) : FileKindText(file.kind), file.fd,
@@ -658,6 +668,8 @@ std::string WaitedFor(const ThreadFacts& thread, const SystemSample& look) {
                                 : LockText(wait.files[0], thread.pid, look) + HeldBy(thread);
     case WaitKind::kOpen:
       return OpenText(wait, look);
+    case WaitKind::kRanks:
+      return RanksText(thread, look);
     case WaitKind::kSupervisor:
       return "the seccomp supervisor that answers for the kernel";
     case WaitKind::kOther:
@@ -744,6 +756,7 @@ std::string DoesWhat(const ThreadFacts& thread, const SystemSample& look) {
   if (NapsAndLooks(thread)) return NapAndLookText(thread, look);
   switch (thread.state) {
     case ThreadState::kRunning:
+      if (thread.wait.kind == WaitKind::kRanks) return "polls for " + WaitedFor(thread, look);
       return thread.spin && thread.spin->period != 0 ? SpinText(*thread.spin, thread.pid, look)
                                                      : "runs";
     case ThreadState::kStopped:
@@ -760,6 +773,7 @@ std::string DoesWhat(const ThreadFacts& thread, const SystemSample& look) {
     default:
       break;
   }
+  if (thread.wait.kind == WaitKind::kRanks) return "polls for " + WaitedFor(thread, look);
   if (thread.naps_again) return NapText(thread, look);
   const std::string what = WaitedFor(thread, look);
   if (what.empty()) return fmt::format("sleeps{}", lasted);

@@ -240,6 +240,28 @@ void OneTakesAFileLock(long) {
   MPI_Finalize();
 }
 
+// What the program computes in the midst of a collective is no wait.
+void AddSlowly(void* from, void* into, int* count, MPI_Datatype*) {
+  Compute(3);
+  for (int i = 0; i < *count; ++i) static_cast<int*>(into)[i] += static_cast<int*>(from)[i];
+}
+
+void AddAfterNap(void* from, void* into, int* count, MPI_Datatype*) {
+  Nap(3);
+  for (int i = 0; i < *count; ++i) static_cast<int*>(into)[i] += static_cast<int*>(from)[i];
+}
+
+void OperationIsSlow(long naps) {
+  MPI_Op slowly;
+  MPI_Op_create(naps ? AddAfterNap : AddSlowly, 1, &slowly);
+  AllReady();
+  for (;;) {
+    int one = 1, sum = 0;
+    MPI_Reduce(&one, &sum, 1, MPI_INT, slowly, 0, MPI_COMM_WORLD);
+    MPI_Barrier(MPI_COMM_WORLD);
+  }
+}
+
 constexpr Program kPrograms[] = {
     {"both-receive", BothReceive},
     {"ring-receives", RingReceives},
@@ -263,6 +285,7 @@ constexpr Program kPrograms[] = {
     {"farmer-and-workers", FarmerAndWorkers},
     {"polls", Polls},
     {"one-takes-a-file-lock", OneTakesAFileLock},
+    {"operation-is-slow", OperationIsSlow},
 };
 
 }  // namespace

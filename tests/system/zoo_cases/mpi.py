@@ -36,5 +36,7 @@ CONTROLS = [
     ("polls", ranks(2, "polls")),
     ("one takes a file lock", "flock x.lock " + ranks(2, "one-takes-a-file-lock")),
     ("ping pong over TCP", ranks(2, "ping-pong", "--mca btl tcp,self ")),
+    ("operation that computes", ranks(2, "operation-is-slow")),
+    ("operation that naps", ranks(2, "operation-is-slow 1")),
     ("ring over TCP", ranks(3, "ring-passes-slowly", "--mca btl tcp,self ")),
 ]
