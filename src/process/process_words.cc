@@ -339,14 +339,14 @@ std::string DatabaseText(const WaitFile& file, int own, const SystemSample& look
                                                 : Processes(pids, own, look));
 }
 
-// "what rank 1 sends, in MPI_Recv"; "what other ranks send, in MPI_Barrier"
+// "rank 1, in MPI_Recv"; "other ranks, in MPI_Barrier"
 std::string RanksText(const ThreadFacts& thread, const SystemSample& look) {
   const ProcessFacts* const process = FindProcess(look, thread.pid);
   const bool is_one = process != nullptr && process->rank && process->rank->others.size() == 1 &&
                       !process->rank->others_unknown;
-  const std::string who = is_one ? fmt::format("what rank {} sends", process->rank->others[0].first)
-                                 : "what other ranks send";
-  return who + ", in " + Short(thread.wait.object_type);
+  return fmt::format(
+      "{}, in {}", is_one ? fmt::format("rank {}", process->rank->others[0].first) : "other ranks",
+      Short(thread.wait.object_type));
 }
 
 std::string LockText(const WaitFile& file, int own, const SystemSample& look) {

@@ -46,8 +46,7 @@ TEST(ProcessRanks, WhoAllWaitForEachOtherAreDeadlocked) {
   EXPECT_EQ(finding.confidence, Confidence::kLikely);
   EXPECT_THAT(finding.threads, ElementsAre(10, 11));
   EXPECT_THAT(finding.evidence, Contains(HasSubstr("no message has passed in between")));
-  EXPECT_EQ(DoesWhat(Job(2).rank(0), Job(2).world().look()),
-            "polls for what rank 1 sends, in MPI_Recv");
+  EXPECT_EQ(DoesWhat(Job(2).rank(0), Job(2).world().look()), "polls for rank 1, in MPI_Recv");
 }
 
 TEST(ProcessRanks, OneThatComputesOrSleepsMaySendSomething) {
