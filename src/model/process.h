@@ -90,6 +90,7 @@ enum class WaitKind {
   kSignal,    // sigwait, pause
   kFileLock,  // flock, fcntl
   kOpen,      // somebody to open the other end of a named pipe
+  kRanks,     // what other ranks of its MPI job send: it runs, and polls for that
   // what a filter of seccomp asks for each such call, to allow or to answer it
   kSupervisor,
   kOther,  // another system call
@@ -133,6 +134,8 @@ constexpr std::string_view WaitKindName(WaitKind kind) {
       return "file lock";
     case WaitKind::kOpen:
       return "open";
+    case WaitKind::kRanks:
+      return "ranks";
     case WaitKind::kSupervisor:
       return "supervisor";
     case WaitKind::kOther:
@@ -370,6 +373,16 @@ struct ThreadFacts {
   std::optional<Spin> spin;
 };
 
+// Of a process that is part of an MPI job: which, and who else is.
+struct RankFacts {
+  int rank = -1;
+  std::vector<std::pair<int, int>> others;  // rank and process
+  // There are more, on other hosts or not to be seen, or messages may come in other ways than
+  // through memory that they share.
+  bool others_unknown = false;
+  uint64_t passed = 0;  // of that memory; as long as it is the same, no message has passed
+};
+
 struct ProcessFacts {
   int pid = 0;
   int parent = 0;
@@ -385,6 +398,7 @@ struct ProcessFacts {
   bool is_hidden = false;              // what its threads wait for may not be seen
   int stop_signal = 0;                 // of one that is stopped: by which; 0: not known
   bool stopped_in_background = false;  // and it is in the background of its terminal
+  std::optional<RankFacts> rank;       // nothing: it is none, or nobody looked
   int tracer = 0;                      // the process that traces it; 0: none
   std::string tracer_name;
   std::string frozen_by;  // the file of its control group that has it frozen; empty: not known

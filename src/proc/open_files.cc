@@ -596,24 +596,47 @@ std::optional<std::string> OpenFiles::NameOfMapped(int pid, const MemoryMapping&
   return is_told ? std::optional<std::string>("") : std::nullopt;
 }
 
+const std::vector<FileLockLine>& OpenFiles::Locks() {
+  if (!locks_) locks_ = ParseFileLocks(proc_.Read("locks").value_or(""));
+  return *locks_;
+}
+
+std::vector<FileLockLine> OpenFiles::LocksOn(int pid, int fd) {
+  std::vector<FileLockLine> locks;
+  const auto identity = proc_.Identify(DescriptorPath(pid, fd));
+  if (!identity) return locks;
+  std::copy_if(Locks().begin(), Locks().end(), std::back_inserter(locks),
+               [&](const FileLockLine& lock) {
+                 return !lock.waits && !lock.of_description && lock.inode == identity->inode &&
+                        lock.device == identity->device;
+               });
+  return locks;
+}
+
+int OpenFiles::DescriptorOf(int pid, const std::string& target) {
+  for (const auto& [holder, descriptor] : HoldersOf(target)) {
+    if (holder == pid) return descriptor;
+  }
+  return -1;
+}
+
 int OpenFiles::DescribeLock(int pid, WaitFile* file) {
   const auto identity = proc_.Identify(DescriptorPath(pid, file->fd));
   if (!identity) return 0;
-  if (!locks_) locks_ = ParseFileLocks(proc_.Read("locks").value_or(""));
   const auto is_of_file = [&](const FileLockLine& lock) {
     return lock.inode == identity->inode && lock.device == identity->device;
   };
   // A file may have many locks, of parts of it and of both kinds: which of them it is stands with
   // who waits.
   std::set<uint64_t> wanted;
-  for (const FileLockLine& lock : *locks_) {
+  for (const FileLockLine& lock : Locks()) {
     // Of an open file description the kernel may name nobody.
     const bool is_theirs = lock.pid == pid || (lock.of_description && lock.pid <= 0);
     if (lock.waits && is_theirs && is_of_file(lock)) wanted.insert(lock.number);
   }
   std::set<int> owners;
   const FileLockLine* shared = nullptr;
-  for (const FileLockLine& lock : *locks_) {
+  for (const FileLockLine& lock : Locks()) {
     if (lock.waits || wanted.count(lock.number) == 0) continue;
     if (lock.of_description)
       shared = &lock;

@@ -54,6 +54,10 @@ class OpenFiles {
   // Of a lock of this file that `pid` asked for without waiting, and was refused: whoever has one
   // of that kind, flock's or fcntl's, becomes the file's others.
   void DescribeRefusedLock(int pid, bool of_flock, WaitFile* file);
+  // The locks that processes hold on what `fd` of `pid` is; not those of open file descriptions.
+  std::vector<FileLockLine> LocksOn(int pid, int fd);
+  // The lowest descriptor of `pid` that its link says is `target`; -1: none.
+  int DescriptorOf(int pid, const std::string& target);
   // Of a connect() of `pid` to `address`, a sockaddr, which has not returned: `file` becomes the
   // socket of this machine that listens there, and has connections to accept first.
   void DescribeBacklog(int pid, std::string_view address, WaitFile* file);
@@ -75,6 +79,7 @@ class OpenFiles {
   using Holders = std::vector<std::pair<int, int>>;  // process and descriptor
 
   void Scan();
+  const std::vector<FileLockLine>& Locks();
   const Holders& HoldersOf(const std::string& target);
   DescriptorInfo Info(int pid, int fd) const;
   bool HiddenMayHave(int pid, const Holders& holders) const;

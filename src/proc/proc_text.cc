@@ -330,6 +330,7 @@ std::vector<FileLockLine> ParseFileLocks(std::string_view text) {
     lock.waits = words[0] == "->";
     if (lock.waits) words.erase(words.begin());
     if (words.size() < 5) continue;
+    words.resize(std::max<size_t>(words.size(), 6));
     const size_t colon = words[4].rfind(':');
     const auto pid = ParseNumber<int>(words[3]);
     if (colon == std::string_view::npos || !pid) continue;
@@ -341,6 +342,8 @@ std::vector<FileLockLine> ParseFileLocks(std::string_view text) {
     lock.pid = *pid;
     lock.device = words[4].substr(0, colon);
     lock.inode = *inode;
+    lock.first = ParseNumber<uint64_t>(words[5]).value_or(0);
+    if (words.size() > 6) lock.last = ParseNumber<uint64_t>(words[6]).value_or(UINT64_MAX);
     locks.push_back(std::move(lock));
   }
   return locks;

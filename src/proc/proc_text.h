@@ -108,6 +108,7 @@ struct FileLockLine {
   int pid = 0;         // -1: not told
   std::string device;  // "fe:00"
   uint64_t inode = 0;
+  uint64_t first = 0, last = UINT64_MAX;  // of its bytes
 };
 std::vector<FileLockLine> ParseFileLocks(std::string_view text);
 

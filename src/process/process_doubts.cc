@@ -9,6 +9,7 @@
 #include <set>
 #include <vector>
 
+#include "base/units.h"
 #include "base/utf8.h"
 #include "process/process_words.h"
 #include "process/signal_sets.h"
@@ -138,6 +139,23 @@ void DoubtFiles(const FindingDraft& draft, const JudgedProcesses& judged, Proces
       fmt::format("any thread of a process may {}; those that are left here are stuck, too, as "
                   "far as can be told",
                   may));
+}
+
+// A busy handler of SQLite that soon gives up ends the wait with an error.
+void DoubtDatabases(const FindingDraft& draft, const JudgedProcesses& judged,
+                    ProcessFinding* finding) {
+  constexpr TimeNs kSoon = 30 * kSecond;
+  for (const uint32_t i : draft.members) {
+    const ThreadFacts& thread = *judged.node(i).facts;
+    if (!judged.node(i).retries || !NapsForDatabase(thread)) continue;
+    const auto& limit = thread.wait.timeout;
+    finding->Lower(limit && *limit <= kSoon ? Confidence::kPossible : Confidence::kLikely,
+                   limit ? fmt::format("{} gives up with SQLITE_BUSY after {}", ThreadLabel(thread),
+                                       FormatElapsed(*limit))
+                         : fmt::format("the busy handler of {} is the program's own, and may give "
+                                       "up",
+                                       ThreadLabel(thread)));
+  }
 }
 
 // Whether the function in which the program waits calls itself a lock: "LockWord", "spin_lock".
@@ -377,6 +395,13 @@ void DoubtClocks(const FindingDraft& draft, const JudgedProcesses& judged,
 
 }  // namespace
 
+bool HasRanks(const FindingDraft& draft, const JudgedProcesses& judged) {
+  return std::any_of(draft.members.begin(), draft.members.end(), [&](uint32_t i) {
+    const ThreadFacts* const thread = judged.node(i).facts;
+    return thread != nullptr && thread->wait.kind == WaitKind::kRanks;
+  });
+}
+
 std::string WhoMayAct(int pid, const JudgedProcesses& judged) {
   return WhoActs(pid, judged, [](const ThreadFacts&) { return true; });
 }
@@ -404,8 +429,13 @@ void JudgeConfidence(const FindingDraft& draft, const JudgedProcesses& judged,
   DoubtOwnersElsewhere(draft, judged, finding);
   if (judged.looks.size() < 2 && !judged.look.whole_process_stopped)
     finding->Lower(Confidence::kLikely, "it was looked at once only");
-  if (std::any_of(draft.members.begin(), draft.members.end(),
-                  [&](uint32_t i) { return judged.node(i).retries; }))
+  DoubtDatabases(draft, judged, finding);
+  if (HasRanks(draft, judged))
+    finding->Lower(Confidence::kLikely,
+                   "that no message is under way is read from the memory that the ranks share");
+  if (std::any_of(draft.members.begin(), draft.members.end(), [&](uint32_t i) {
+        return judged.node(i).retries && !NapsForDatabase(*judged.node(i).facts);
+      }))
     finding->Lower(Confidence::kLikely,
                    "these waits have time limits, and who tries again and again may give up");
   const auto weak = [&](uint32_t i) {

@@ -18,6 +18,9 @@ void JudgeConfidence(const FindingDraft& draft, const JudgedProcesses& judged,
 
 // The threads of the process that wait for none of its others, and what they do: "4712 worker
 // (waits 2.1 s for a signal to the process)". Each might do what others wait for.
+// Whether ranks of an MPI job are among its members: these run while they wait.
+bool HasRanks(const FindingDraft& draft, const JudgedProcesses& judged);
+
 std::string WhoMayAct(int pid, const JudgedProcesses& judged);
 
 // The process has stood still, by a signal or a debugger, for less than a second: whoever only

@@ -529,6 +529,7 @@ void DraftFinder::AddBesideTickers(int pid) {
     }
     // A main thread that lets no signal in leaves the work to the others for good.
     if (!thread.since || judged_.stuck[i] || thread.wait.no_signal_comes) return;
+    if (NapsForDatabase(thread)) return;  // another of its connections is at work
     if (thread.tid == pid) {
       main_waits = true;
       begin = std::max(begin, *thread.since);

@@ -81,6 +81,19 @@ ThreadsById ById(const SystemSample& look) {
   return threads;
 }
 
+// Of the same holders.
+bool IsForTheSame(const ThreadWait& before, const ThreadWait& now) {
+  const auto holders_of = [](const ThreadWait& wait) {
+    std::set<int> pids;
+    for (const WaitFile& file : wait.files) {
+      for (const auto& [pid, fd] : file.others) pids.insert(pid);
+    }
+    return pids;
+  };
+  return before.address == now.address && before.owner == now.owner &&
+         holders_of(before) == holders_of(now);
+}
+
 // In every look it waits for the same lock of the same holder, for a time, or is about to do so
 // again; and it has done so again and again, without any work.
 bool Retries(const ThreadFacts& thread, const std::vector<ThreadsById>& earlier) {
@@ -103,19 +116,46 @@ bool Retries(const ThreadFacts& thread, const std::vector<ThreadsById>& earlier)
     begin = std::min(begin, before.cpu_time);
     end = std::max(end, before.cpu_time);
     if (before.state == ThreadState::kRunning) continue;
-    // A look without stacks does not tell what the word is.
+    // A look without stacks does not tell what the word is, or that a nap is for a database.
     if (before.wait.kind == WaitKind::kFutex && before.wait.has_timeout) continue;
-    if (!MayRetry(before) || before.wait.address != thread.wait.address ||
-        before.wait.owner != thread.wait.owner)
-      return false;
+    if (before.wait.kind == WaitKind::kTime && before.stack.empty() && NapsForDatabase(thread))
+      continue;
+    if (!MayRetry(before) || !IsForTheSame(before.wait, thread.wait)) return false;
     ++seen;
   }
   return seen >= kSeen && last - first >= kTimes && end - begin <= kMostCpuTime;
 }
 
+// It was in the same call of MPI a while before, no message has passed since, and it had time to
+// find one.
+bool PollsForRanks(const ThreadFacts& thread, const std::vector<ThreadsById>& earlier) {
+  constexpr TimeNs kLeastCpuTime = 50 * kMillisecond;
+  constexpr uint64_t kLeastNaps = 100;  // of one that naps between two looks for messages
+  if (thread.wait.kind != WaitKind::kRanks) return false;
+  return std::any_of(earlier.begin(), earlier.end(), [&](const ThreadsById& threads) {
+    const auto at = threads.find(thread.tid);
+    if (at == threads.end()) return false;
+    const ThreadFacts& before = *at->second;
+    return before.wait.kind == WaitKind::kRanks && before.wait.address == thread.wait.address &&
+           before.wait.object_type == thread.wait.object_type &&
+           (thread.cpu_time - before.cpu_time >= kLeastCpuTime ||
+            thread.voluntary_switches - before.voluntary_switches >= kLeastNaps);
+  });
+}
+
+// A thread with a library's own event loop, which is asleep in it: not one that reads a file for
+// the program.
+bool IsOfLibraryAlone(const ThreadFacts& thread) {
+  return thread.tid != thread.pid && !thread.stack.empty() &&
+         thread.state == ThreadState::kSleeping && thread.wait.kind == WaitKind::kPoll &&
+         std::all_of(thread.stack.begin(), thread.stack.end(),
+                     [](const StackFrame& frame) { return frame.of_system; });
+}
+
 ThreadStand StandOf(const ThreadFacts& thread, const std::vector<ThreadsById>& earlier) {
   switch (thread.state) {
     case ThreadState::kRunning:
+      if (PollsForRanks(thread, earlier)) return ThreadStand::kWaits;
       return Spins(thread) && (!thread.spin->naps || NapsAndLooks(thread)) ? ThreadStand::kSpins
                                                                            : ThreadStand::kMoves;
     case ThreadState::kStopped:
@@ -132,7 +172,7 @@ ThreadStand StandOf(const ThreadFacts& thread, const std::vector<ThreadsById>& e
     case ThreadState::kSleeping:
       break;
   }
-  if (Retries(thread, earlier)) return ThreadStand::kWaits;
+  if (PollsForRanks(thread, earlier) || Retries(thread, earlier)) return ThreadStand::kWaits;
   if (NapsAndLooks(thread)) return ThreadStand::kSpins;
   for (const ThreadsById& threads : earlier) {
     const auto before = threads.find(thread.tid);
@@ -255,7 +295,13 @@ bool WaitsForItself(const ProcessNode& node) {
          (!wait.files.empty() && std::all_of(wait.files.begin(), wait.files.end(), is_end));
 }
 
+bool NapsForDatabase(const ThreadFacts& thread) {
+  return thread.wait.kind == WaitKind::kFileLock && thread.wait.has_timeout &&
+         thread.wait.files.size() == 1 && !thread.wait.files[0].others.empty();
+}
+
 bool MayRetry(const ThreadFacts& thread) {
+  if (thread.state == ThreadState::kSleeping && NapsForDatabase(thread)) return true;
   return thread.state == ThreadState::kSleeping && thread.wait.has_timeout &&
          (thread.wait.kind == WaitKind::kMutex || thread.wait.kind == WaitKind::kRwLock) &&
          thread.wait.owner && !thread.wait.owner_died && !thread.wait.owner_copied;
@@ -501,6 +547,23 @@ void ProcessGraph::AddSpinEdges(uint32_t node) {
   if (!is_known) suppliers.push_back({nobody_knows_, false});
 }
 
+// Any other rank may send what it waits for, from any of its threads but those of the library; and
+// so may its own process.
+void ProcessGraph::AddRankEdges(uint32_t node) {
+  const auto& rank = facts_.at(nodes_[node].pid)->rank;
+  if (!rank || rank->others_unknown) return Unknown(node);
+  std::set<int> pids = {nodes_[node].pid};
+  for (const auto& [number, pid] : rank->others) pids.insert(pid);
+  for (const int pid : pids) {
+    const auto process = facts_.find(pid);
+    if (process == facts_.end() || process->second->is_hidden) return Unknown(node);
+    for (const ThreadFacts& thread : process->second->threads) {
+      if (thread.tid != nodes_[node].tid && !IsOfLibraryAlone(thread))
+        WaitForThread(node, thread.tid);
+    }
+  }
+}
+
 void ProcessGraph::AddEdges(uint32_t node) {
   const ThreadStand stand = nodes_[node].stand;
   if (stand == ThreadStand::kSpins) return AddSpinEdges(node);
@@ -528,6 +591,8 @@ void ProcessGraph::AddEdges(uint32_t node) {
     case WaitKind::kConnect:
     case WaitKind::kFileLock:
       return AddFileEdges(node);
+    case WaitKind::kRanks:
+      return AddRankEdges(node);
     case WaitKind::kOpen:
       for (const auto& [pid, fd] : wait.files[0].others)
         waits_[node].suppliers.push_back({ProcessNodeOf(pid), false});

@@ -85,6 +85,7 @@ class ProcessGraph {
   void AddEdges(uint32_t node);
   void AddFileEdges(uint32_t node);
   void AddSpinEdges(uint32_t node);
+  void AddRankEdges(uint32_t node);
   bool MayBeMovedBySpinner(uint32_t node) const;
   uint32_t ProcessNodeOf(int pid);
   uint32_t WakersOf(int pid);
@@ -140,6 +141,10 @@ uint64_t SignalsFromOutside(const ProcessFacts& process);
 // A handler may post a semaphore, wake a futex, write a pipe or interrupt a read; it may not signal
 // a condition variable. Python's main thread runs its handlers while it waits for a lock, too.
 bool HandlerMayEnd(const ThreadFacts& thread);
+
+// It is in SQLite's busy handler, or the program's own: naps until a database's lock is free, which
+// others have.
+bool NapsForDatabase(const ThreadFacts& thread);
 
 // It waits for a time only, for a lock whose holder is known: worth being looked at for longer.
 bool MayRetry(const ThreadFacts& thread);

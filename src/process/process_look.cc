@@ -262,6 +262,7 @@ void ProcessLook::SayWhatCannotBeSeen() {
       walker_trouble_ = walker.status().message();
     if (walker_ != nullptr) FindPython();
     if (walker_ != nullptr && !python_) FindGo();
+    FindRank();
   }
 }
 
@@ -476,6 +477,9 @@ void ProcessLook::ExplainWait(const Work& work, ThreadFacts* thread) {
       break;
     case WaitKind::kNone:
       ExplainFault(work, &thread->wait);
+      break;
+    case WaitKind::kTime:
+      if (!ExplainRanks(work, thread)) ExplainSqlite(work, &thread->wait);
       break;
     default:
       break;
@@ -854,6 +858,7 @@ void ProcessLook::StopThread(Work* work, ThreadFacts* thread) {
   StoreWalk(walker_->Walk(image, context_.options.most_frames), work, thread);
   const bool was_blocked = work->raw.IsBlocked();
   if (!was_blocked) {
+    if (ExplainRanks(*work, thread)) return AddPython(work, thread);
     StepThread(work->raw.status, interrupted >= 0, image.registers.stack_pointer(), thread);
     AddPython(work, thread);
     return;

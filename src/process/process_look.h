@@ -185,6 +185,11 @@ class ProcessLook {
   void ExplainSharedWord(const FutexWord& word, ThreadWait* wait);
   void ExplainChildWait(const CallMeaning& meaning, ThreadWait* wait);
   void AddChildrenThatEnd(ThreadWait* wait);
+  void ExplainSqlite(const Work& work, ThreadWait* wait);
+  void FindRank();
+  std::optional<uint64_t> MessagesPassed() const;
+  bool TalksInOtherWays(const RankFacts& rank);
+  bool ExplainRanks(const Work& work, ThreadFacts* thread);
   void ExplainFiles(const CallMeaning& meaning, ThreadWait* wait);
   std::optional<int> OuterThread(int inner, bool shared) const;
   std::optional<int> ThreadOfOthers(int inner) const;

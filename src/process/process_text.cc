@@ -195,7 +195,9 @@ std::string FindingText(const ProcessFinding& finding, const ProcessScene& scene
 const char* StateText(const ThreadFacts& thread, ThreadStand stand) {
   switch (thread.state) {
     case ThreadState::kRunning:
-      return stand == ThreadStand::kSpins ? "spins" : "runs";
+      return stand == ThreadStand::kSpins           ? "spins"
+             : thread.wait.kind == WaitKind::kRanks ? "polls"
+                                                    : "runs";
     case ThreadState::kSleeping:
       return stand == ThreadStand::kMoves     ? "works"
              : stand == ThreadStand::kUnknown ? "sleeps"
@@ -243,10 +245,11 @@ std::vector<const ThreadFacts*> ThreadsInOrder(const ProcessScene& scene, std::s
 }
 
 std::vector<std::string> Cells(const ThreadFacts& thread, const ProcessScene& scene) {
-  const std::string waits =
-      thread.state == ThreadState::kSleeping || thread.state == ThreadState::kDiskSleep
-          ? WaitedFor(thread, *scene.look)
-          : "";
+  const std::string waits = thread.state == ThreadState::kSleeping ||
+                                    thread.state == ThreadState::kDiskSleep ||
+                                    thread.wait.kind == WaitKind::kRanks
+                                ? WaitedFor(thread, *scene.look)
+                                : "";
   const ThreadStand stand = StandOf(thread, *scene.judgement);
   const bool lasts = thread.state != ThreadState::kRunning && stand != ThreadStand::kMoves;
   return {Label(thread, *scene.look), StateText(thread, stand),

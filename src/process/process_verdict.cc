@@ -136,7 +136,12 @@ void ProcessJudge::AddEvidence(const FindingDraft& draft, ProcessFinding* findin
     begin = std::min(begin, look.begin);
     end = std::max(end, look.end);
   }
-  if (retries) {
+  if (HasRanks(draft, judged_)) {
+    finding->evidence.push_back(
+        fmt::format("who polls is in the same call of MPI in 2 looks within {:.1f} s, and no "
+                    "message has passed in between",
+                    Seconds(end - begin)));
+  } else if (retries) {
     finding->evidence.push_back(
         fmt::format("what has a time limit here is begun again each time: the same in {} looks "
                     "over {:.1f} s",

@@ -331,6 +331,24 @@ std::string OpenText(const ThreadWait& wait, const SystemSample& look) {
                      file.wants_read ? "writing" : "reading", who);
 }
 
+// "the lock of database app.db (fd 3), held by 547 sqlite3"
+std::string DatabaseText(const WaitFile& file, int own, const SystemSample& look) {
+  const std::set<int> pids = HoldersOf(file);
+  return fmt::format("the lock of database {} (fd {}), held by {}", Short(file.name), file.fd,
+                     pids == std::set<int>{own} ? "another connection of its process"
+                                                : Processes(pids, own, look));
+}
+
+// "rank 1, in MPI_Recv"; "other ranks, in MPI_Barrier"
+std::string RanksText(const ThreadFacts& thread, const SystemSample& look) {
+  const ProcessFacts* const process = FindProcess(look, thread.pid);
+  const bool is_one = process != nullptr && process->rank && process->rank->others.size() == 1 &&
+                      !process->rank->others_unknown;
+  return fmt::format(
+      "{}, in {}", is_one ? fmt::format("rank {}", process->rank->others[0].first) : "other ranks",
+      Short(thread.wait.object_type));
+}
+
 std::string LockText(const WaitFile& file, int own, const SystemSample& look) {
   return fmt::format("the lock of {} (fd {}){}",
                      HasName(file) ? Short(file.name) : FileKindText(file.kind), file.fd,
@@ -648,10 +666,13 @@ std::string WaitedFor(const ThreadFacts& thread, const SystemSample& look) {
       return wait.no_signal_comes ? "a signal, of which it blocks or ignores all"
                                   : "a signal to the process";
     case WaitKind::kFileLock:
+      if (NapsForDatabase(thread)) return DatabaseText(wait.files[0], thread.pid, look);
       return wait.files.empty() ? "a file lock" + HeldBy(thread)
                                 : LockText(wait.files[0], thread.pid, look) + HeldBy(thread);
     case WaitKind::kOpen:
       return OpenText(wait, look);
+    case WaitKind::kRanks:
+      return RanksText(thread, look);
     case WaitKind::kSupervisor:
       return "the seccomp supervisor that answers for the kernel";
     case WaitKind::kOther:
@@ -738,6 +759,7 @@ std::string DoesWhat(const ThreadFacts& thread, const SystemSample& look) {
   if (NapsAndLooks(thread)) return NapAndLookText(thread, look);
   switch (thread.state) {
     case ThreadState::kRunning:
+      if (thread.wait.kind == WaitKind::kRanks) return "polls for " + WaitedFor(thread, look);
       return thread.spin && thread.spin->period != 0 ? SpinText(*thread.spin, thread.pid, look)
                                                      : "runs";
     case ThreadState::kStopped:
@@ -754,6 +776,7 @@ std::string DoesWhat(const ThreadFacts& thread, const SystemSample& look) {
     default:
       break;
   }
+  if (thread.wait.kind == WaitKind::kRanks) return "polls for " + WaitedFor(thread, look);
   if (thread.naps_again) return NapText(thread, look);
   const std::string what = WaitedFor(thread, look);
   if (what.empty()) return fmt::format("sleeps{}", lasted);

@@ -144,6 +144,26 @@ void ObserveRetries(Clock& clock, ProcessInspector& inspector, const WhyProcessO
   looks->push_back(std::move(newest));
 }
 
+bool PollForRanks(const SystemSample& look) {
+  return std::any_of(look.processes.begin(), look.processes.end(), [](const auto& process) {
+    return std::any_of(process.threads.begin(), process.threads.end(),
+                       [](const auto& thread) { return thread.wait.kind == WaitKind::kRanks; });
+  });
+}
+
+// Whether a message passes among ranks of MPI that all wait for one: where they are is known while
+// they are stopped only, so this looks like the second look again.
+void ObserveRanks(Clock& clock, ProcessInspector& inspector, const WhyProcessOptions& options,
+                  InspectOptions inspect, std::vector<SystemSample>* looks) {
+  inspect.stop = inspect.step_running = options.stop;
+  inspect.stacks = true;
+  if (clock.Monotonic() - looks->front().begin + kSecond >= WhyProcessOptions::kQuietFor)
+    options.observing("observing whether a message passes among the ranks of MPI");
+  clock.Sleep(kSecond);
+  auto look = inspector.Inspect(options.pid, inspect);
+  if (look.ok() && IsOf(options.pid, *look)) looks->push_back(std::move(*look));
+}
+
 // It sleeps for a short time, as far as that is known, and may have done so before.
 bool MayNap(const ThreadFacts* before, const ThreadFacts& now) {
   constexpr TimeNs kShort = kSecond;
@@ -259,6 +279,8 @@ Result<TwoLooks> SampleTwice(Clock& clock, ProcessInspector& inspector,
   if (options.observes_retries) FollowNappers(clock, inspector, options, inspect, &*two);
   if (options.observes_retries && options.others.empty() && Suspects(two->looks))
     ObserveRetries(clock, inspector, options, inspect, &two->looks);
+  if (options.observes_retries && options.others.empty() && PollForRanks(two->looks.back()))
+    ObserveRanks(clock, inspector, options, inspect, &two->looks);
   const TimeNs wall = clock.Wall();
   if (!options.others.empty()) {
     auto joined = JoinLooks(std::move(two->looks), wall, options.others);

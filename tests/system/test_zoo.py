@@ -32,7 +32,7 @@ import time
 import typing
 
 from support import BUILD, HANGSCOPE, LONG, ROOT, SANITIZED, SEED, Case, main, until
-from zoo_cases import CLASSES, ZooCase, all_cases
+from zoo_cases import CLASSES, LONG_ONLY, ZooCase, all_cases
 
 PATTERNS = os.environ.get("HANGSCOPE_ZOO", "")
 WRITES = os.environ.get("HANGSCOPE_ZOO_WRITE") == "1"
@@ -196,6 +196,9 @@ def missing(case):
     if case.options.get("freeze") and not os.access(FREEZER, os.W_OK):
         return "no freezer of control groups"
     words = shlex.split(case.command)
+    programs = re.findall(r"\bzoo_\w+", case.command)
+    if "build" not in case.options and programs and not (ZOO / programs[0]).exists():
+        return f"{programs[0]} was not built: its library's headers were not here"
     if words[0] == "unshare":
         alone = ["unshare", *itertools.takewhile(lambda word: word.startswith("-"), words[1:]), "true"]
         if subprocess.run(alone, capture_output=True).returncode != 0:
@@ -440,7 +443,7 @@ def chosen():
         return cases
     groups = collections.defaultdict(list)
     for case in cases:
-        if not case.is_long and not missing(case):
+        if case.kind_of not in LONG_ONLY and not missing(case):
             groups[case.kind_of, case.is_hang].append(case)
     return [random.Random(f"{SEED}/{key}").choice(group) for key, group in groups.items()]
 

@@ -7,8 +7,6 @@ CONTROLS: (name, command, options). No alarm, whatever else is said.
 What is expected is what somebody who knows the program would say of it. It is not what hangscope says so far: that is in
 zoo/so_far.txt, and a case there is to become right, not to be changed.
 
-A module with LONG = True is asked in long runs only.
-
 A command is split as a shell would, but no shell runs it. A first word zoo_CLASS is a program of zoo/; {zoo} is their
 folder, {programs} that of their sources. Options, of which a module may have its own DEFAULTS: cpu: keeps a processor busy, one of these at a time;
 restless: never comes to rest, so nobody waits for that, and it begins and ends threads, files or children; age: for how
@@ -22,7 +20,8 @@ import dataclasses
 import importlib
 import typing
 
-CLASSES = ["locks", "spins", "partial", "naps", "file_locks", "kernel_waits", "signals_fork", "processes", "builds", "python", "go"]
+CLASSES = ["locks", "spins", "partial", "naps", "file_locks", "kernel_waits", "signals_fork", "processes", "builds", "python", "sqlite", "mpi", "go"]
+LONG_ONLY = ["mpi", "go"]  # these keep several processors busy, or want a compiler of their own
 DEADLOCK = "deadlock"
 # Where no owner is recorded, both words are right.
 UNOWNED = "deadlock|lost wakeup"
@@ -40,7 +39,6 @@ class ZooCase:
     kind: str = ""  # of a hang
     names: typing.List[str] = dataclasses.field(default_factory=list)
     options: typing.Dict = dataclasses.field(default_factory=dict)
-    is_long: bool = False  # only a long run asks it
 
     @property
     def is_hang(self):
@@ -56,8 +54,7 @@ def all_cases():
     for kind_of in CLASSES:
         module = importlib.import_module(f"zoo_cases.{kind_of}")
         defaults = getattr(module, "DEFAULTS", {})
-        is_long = getattr(module, "LONG", False)
         for name, command, kind, names, *options in module.HANGS:
-            yield ZooCase(kind_of, name, command, kind, names.split(), {**defaults, **(options[0] if options else {})}, is_long)
+            yield ZooCase(kind_of, name, command, kind, names.split(), {**defaults, **(options[0] if options else {})})
         for name, command, *options in module.CONTROLS:
-            yield ZooCase(kind_of, name, command, options={**defaults, **(options[0] if options else {})}, is_long=is_long)
+            yield ZooCase(kind_of, name, command, options={**defaults, **(options[0] if options else {})})

@@ -1,7 +1,6 @@
 """Programs of Go 1.19, with goroutines that wait for each other (zoo/go/). A long run asks them; each is built when it is needed."""
 from zoo_cases import DEADLOCK
 
-LONG = True
 DEFAULTS = {"build": ("go/zoo.go", "go", "build"), "restless": True, "age": 1}
 HANGS = [
     ("accounts crosswise", "hang accounts server", DEADLOCK + ", 2 ", "transfer zoo.go"),

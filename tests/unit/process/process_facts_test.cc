@@ -182,6 +182,20 @@ TEST(ProcText, ReadsFileLocks) {
   EXPECT_FALSE(locks[2].write);
 }
 
+TEST(ProcText, ReadsWhichBytesALockIsOf) {
+  const auto locks = ParseFileLocks(
+      "1: POSIX  ADVISORY  WRITE 4711 fe:00:42 1073741825 1073741825\n"
+      "2: POSIX  ADVISORY  READ 4711 fe:00:42 7 EOF\n"
+      "3: POSIX  ADVISORY  READ 4711 fe:00:42\n");
+  ASSERT_EQ(locks.size(), 3u);
+  EXPECT_EQ(locks[0].first, 1073741825u);
+  EXPECT_EQ(locks[0].last, 1073741825u);
+  EXPECT_EQ(locks[1].first, 7u);
+  EXPECT_EQ(locks[1].last, UINT64_MAX);
+  EXPECT_EQ(locks[2].first, 0u);
+  EXPECT_EQ(locks[2].last, UINT64_MAX);
+}
+
 TEST(ProcText, NamesTcpAddresses) {
   EXPECT_EQ(TcpAddressName("0100007F:1F90"), "127.0.0.1:8080");
   EXPECT_EQ(TcpAddressName("00000000000000000000000001000000:0050"), "[::1]:80");

@@ -320,6 +320,55 @@ TEST(ProcessRetries, WhoGetsThroughOrWorksOrWaitsOnceOnlyIsNone) {
   for (const auto& change : cases) EXPECT_TRUE(IsSilent(JudgeRetries(11, change)));
 }
 
+// Two processes each of which has the database that the other one wants.
+ProcessJudgement JudgeDatabases(std::optional<TimeNs> limit,
+                                const std::function<void(size_t, SystemSample*)>& otherwise) {
+  World world;
+  for (const auto& [pid, other] : {std::pair(10, 20), std::pair(20, 10)}) {
+    ThreadWait& wait = world.Thread(pid, pid, WaitKind::kFileLock).wait;
+    wait.has_timeout = true, wait.timeout = limit, wait.object_type = "database";
+    WaitFile file;
+    file.fd = 4, file.kind = FileKind::kFile, file.name = pid == 10 ? "b.db" : "a.db";
+    file.others = {{other, -1}};
+    wait.files = {file};
+  }
+  std::vector<SystemSample> all;
+  for (size_t i = 0; i < 11; ++i) {
+    SystemSample look = world.look();
+    look.begin += static_cast<TimeNs>(i) * 100 * kMillisecond;
+    look.end += static_cast<TimeNs>(i) * 100 * kMillisecond;
+    for (ProcessFacts& process : look.processes) process.threads[0].voluntary_switches += 5 * i;
+    if (otherwise) otherwise(i, &look);
+    all.push_back(std::move(look));
+  }
+  return JudgeProcess(all);
+}
+
+TEST(ProcessRetries, WhoNapForEachOthersDatabasesAreDeadlocked) {
+  const ProcessFinding finding = Only(JudgeDatabases(600 * kSecond, nullptr));
+  EXPECT_EQ(finding.kind, Kind::kDeadlock);
+  EXPECT_EQ(finding.confidence, Confidence::kLikely);
+  EXPECT_THAT(finding.threads, ElementsAre(10, 20));
+  EXPECT_THAT(finding.doubts,
+              ::testing::Contains(HasSubstr("gives up with SQLITE_BUSY after 10 m")));
+  EXPECT_EQ(Only(JudgeDatabases(std::nullopt, nullptr)).confidence, Confidence::kLikely);
+}
+
+TEST(ProcessRetries, WhoGivesUpSoonMayBeNone) {
+  const ProcessFinding finding = Only(JudgeDatabases(5 * kSecond, nullptr));
+  EXPECT_EQ(finding.confidence, Confidence::kPossible);
+}
+
+TEST(ProcessRetries, WhoseDatabaseIsHeldByAnotherInBetweenIsNone) {
+  EXPECT_TRUE(IsSilent(JudgeDatabases(600 * kSecond, [](size_t i, SystemSample* look) {
+    if (i == 4) look->processes[1].threads[0].wait.files[0].others = {{30, -1}};
+  })));
+  EXPECT_TRUE(IsSilent(JudgeDatabases(600 * kSecond, [](size_t, SystemSample* look) {
+    look->processes[1].threads[0].wait = {};
+    look->processes[1].threads[0].wait.kind = WaitKind::kTime;
+  }))) << "the holder naps";
+}
+
 // One that is blocked for good and one that tries again: py-gil's half.
 TEST(ProcessRetries, OneMayWaitWithoutALimit) {
   const auto judgement = JudgeRetries(11, [](size_t, SystemSample* look) {

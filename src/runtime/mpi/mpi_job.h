@@ -1,0 +1,30 @@
+// What a process of an MPI job says of itself: its rank in its environment, and by the names of the
+// functions that it is in, that it waits for other ranks. Of Open MPI.
+#ifndef HANGSCOPE_RUNTIME_MPI_MPI_JOB_H
+#define HANGSCOPE_RUNTIME_MPI_MPI_JOB_H
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace hangscope {
+
+struct MpiPlace {
+  std::string job;  // the same for all ranks of it
+  int rank = 0;
+  int size = 0;
+};
+
+// `environment` is /proc/PID/environ.
+std::optional<MpiPlace> MpiPlaceOf(std::string_view environment);
+
+// "MPI_Recv" of "PMPI_Recv", if that returns only when other ranks have sent or taken something;
+// else empty.
+std::string MpiWaitOf(std::string_view function);
+
+// Whether ranks of this machine pass messages through such a file that they share.
+bool CarriesMpiMessages(std::string_view path);
+
+}  // namespace hangscope
+
+#endif
