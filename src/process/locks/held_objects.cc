@@ -191,8 +191,8 @@ class Follower {
   // A sync.RWMutex at `object` is taken for reading by counting up a number in it, as others are
   // that are none; and where that does not do, one waits for a semaphore beside it.
   static constexpr int64_t kReadersOfRwMutex = 16;
+  static constexpr int64_t kSemaphoreOfReaders = 12;
   bool WaitsAsReader(const Value& object) const {
-    constexpr int64_t kSemaphoreOfReaders = 12;
     return semaphores_.count({object.id, object.offset + kSemaphoreOfReaders}) != 0;
   }
   void CountReader(const Value& number, const std::optional<Value>& by, State* state) {
@@ -203,6 +203,16 @@ class Follower {
     } else if (readers_.count(object) != 0) {
       state->held.erase(object);
     }
+  }
+
+  // Who waits for that semaphore has counted itself, but has not got the object.
+  void LeaveOutWaitedFor(const cs_insn& call, uint64_t pc, State* state) const {
+    const auto target = TargetOf(call, pc);
+    const auto& first = state->registers[first_input_];
+    if (!target || !first || lock_call_(*target) != LockCall::kWaitsForSemaphore) return;
+    std::erase_if(state->held, [&](const Value& object) {
+      return first->id == object.id && first->offset == object.offset + kSemaphoreOfReaders;
+    });
   }
 
   // To the place; false: it is not known what is so there.
@@ -483,6 +493,7 @@ class Follower {
     const bool is_call = instruction->id == X86_INS_CALL;
     if (is_call && next_pc == place_.back) {
       at_place_ = state;
+      if (is_go_) LeaveOutWaitedFor(*instruction, pc, &*at_place_);
     }
     const cs_x86& x86 = instruction->detail->x86;
     if (instruction->id == X86_INS_RET) return Return(pc, state);

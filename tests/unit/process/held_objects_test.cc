@@ -300,6 +300,7 @@ of_go_for_reading:
   mov 0x50(%rsp), %rax
   add $12, %rax
   call held_semaphore
+of_go_waiting_back:
 1: call held_wait
 of_go_for_reading_back:
   mov 0x50(%rsp), %rax
@@ -375,7 +376,7 @@ HELD_FUNCTION(unknown_in_between)
 HELD_FUNCTION(of_go)
 HELD_FUNCTION(of_go_for_reading)
 HELD_FUNCTION(of_go_counting)
-extern "C" const char held_lock[], in_the_call_back[], of_go_given_back[];
+extern "C" const char held_lock[], in_the_call_back[], of_go_given_back[], of_go_waiting_back[];
 #undef HELD_FUNCTION
 
 uint64_t At(const void* place) { return reinterpret_cast<uint64_t>(place); }
@@ -502,6 +503,9 @@ TEST(HeldObjects, WhoReadsInGoCountsUpWhereASemaphoreLiesBeside) {
   EXPECT_THAT(HELD(of_go_for_reading, place, stack), ElementsAre(0x9000u));
   EXPECT_THAT(Held(of_go_for_reading, of_go_given_back, of_go_for_reading_end, place, stack),
               IsEmpty());
+  EXPECT_THAT(Held(of_go_for_reading, of_go_waiting_back, of_go_for_reading_end, place, stack),
+              IsEmpty())
+      << "it waits behind a writer";
   EXPECT_THAT(HELD(of_go_counting, place, stack), IsEmpty());
 }
 

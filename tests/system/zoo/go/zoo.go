@@ -337,6 +337,29 @@ func control(which string) bool {
 			for range squares {
 			}
 		}()
+	case "writer-holds":
+		go func() {
+			cache.Lock()
+			time.Sleep(time.Hour)
+			cache.Unlock()
+		}()
+		time.Sleep(50 * time.Millisecond)
+		for i := 0; i < 3; i++ {
+			go lookUp()
+		}
+		go replaceCacheAlone()
+	case "reader-holds":
+		go func() {
+			cache.RLock()
+			time.Sleep(time.Hour)
+			cache.RUnlock()
+		}()
+		time.Sleep(50 * time.Millisecond)
+		go replaceCacheAlone()
+		time.Sleep(50 * time.Millisecond)
+		for i := 0; i < 3; i++ {
+			go lookUp()
+		}
 	case "handed-on":
 		// Who waits with one lock for the other gets it: its holder ends a sleep.
 		go func() {
@@ -349,6 +372,17 @@ func control(which string) bool {
 		return false
 	}
 	return true
+}
+
+func lookUp() {
+	cache.RLock()
+	defer cache.RUnlock()
+	fmt.Fprintln(os.Stderr, "found")
+}
+
+func replaceCacheAlone() {
+	cache.Lock()
+	defer cache.Unlock()
 }
 
 func lockBothSlowly(first, second *sync.Mutex) {
