@@ -156,6 +156,7 @@ class ProcessLook {
   bool IsOfGoRuntime(uint64_t pc);
   StackWalk WalkGoroutine(const Goroutine& goroutine);
   std::vector<uint64_t> HeldByGoroutine(const std::vector<StackPlace>& places, size_t* calls);
+  LockCall GivesOfOthersAt(uint64_t target, int depth);
   std::vector<Goroutine> ReadGoroutines(std::string* warning);
   void AddGoroutines();
   void VerifyGoroutines();

@@ -177,20 +177,11 @@ void StepHeld(Clock& clock, ThreadStop& stop, const SteppedThread& thread, TimeN
   limits.most = kMostStepsInAll;
   // Where vectors count, the circle is gone around twice, and must close in half of the time.
   std::optional<TimeNs> may_be_longer;
-  const auto has_steady_round = [&](const StepTrace& so_far, LoopSlice* slice) {
-    return FindSteadyRound(so_far.states, memory.stores(), thread.clock_code, memory.examiner(),
-                           slice)
-        .has_value();
-  };
   limits.longer = [&](const StepTrace& so_far) {
-    // Often enough is seen much sooner. The looks take a part of the time, as they come at twice
-    // the time of the one before.
+    // Often enough is seen much sooner. Not that a loop looks for something: what it looks for may
+    // come yet, as a lock does that is given back.
     if (const TimeNs now = clock.Monotonic(); now < start + usual) {
-      LoopSlice slice;
-      const bool is_enough =
-          memory.is_understood() &&
-          (Works(memory, thread.stack) || (IsInALoop(so_far) && has_steady_round(so_far, &slice) &&
-                                           LooksForSomething(slice, thread.stack)));
+      const bool is_enough = memory.is_understood() && Works(memory, thread.stack);
       return is_enough ? TimeNs{0} : std::min(start + usual, now + (now - start));
     }
     // On a busy machine it may hardly have begun.
@@ -202,7 +193,9 @@ void StepHeld(Clock& clock, ThreadStop& stop, const SteppedThread& thread, TimeN
     may_be_longer = 0;
     if (!memory.is_understood() || !IsInALoop(so_far)) return TimeNs{0};
     LoopSlice slice;
-    const bool is_steady = has_steady_round(so_far, &slice);
+    const bool is_steady = FindSteadyRound(so_far.states, memory.stores(), thread.clock_code,
+                                           memory.examiner(), &slice)
+                               .has_value();
     const bool may_come_back =
         !is_steady && (!memory.Counts() || (!slice.registers.empty() && !memory.CountsIn(slice)));
     if (may_come_back) may_be_longer = memory.uses_vectors() ? start + (end - start) / 2 : end;

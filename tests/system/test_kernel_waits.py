@@ -430,8 +430,6 @@ class Mounts(KernelCase):
         outcome = self.hangscope("why", f"pid:{reader.pid}", timeout=20)
         text = re.sub(r"\s+", " ", outcome.out.decode())
         self.assertIn(f"{reader.pid} cat waits for an answer of the file system {folder}", text)
-        if os.access("/proc/self/stack", os.R_OK):
-            self.assertRegex(text, "in the kernel: request_wait_answer[^ ]*( \\[fuse\\])? < ")
         if "fuse_connection" not in pathlib.Path(f"/proc/{server.pid}/fdinfo/3").read_text():
             self.skipTest("this kernel does not say which connection of /dev/fuse serves what")
         self.assertIn(f"no hang found: idle, {reader.pid} cat waits for an answer of the file system {folder}, served by {server.pid} python3, "
@@ -444,6 +442,27 @@ class Mounts(KernelCase):
         status, kind, confidence, found = self.hang_of(server.pid)
         self.assertEqual((1, "deadlock", "certain"), (status, kind, confidence), found)
         self.assertIn(f"an answer of the file system {folder}, served by itself", found["summary"])
+
+
+class KernelStack(KernelCase):
+    def test_of_a_thread_that_no_signal_wakes_the_stack_in_the_kernel_is_shown(self):
+        try:
+            own = pathlib.Path("/proc/self/stack").read_text()
+        except OSError:
+            own = ""
+        if "proc_pid_stack" not in own:
+            self.skipTest("this kernel shows nobody here where in it a thread is")
+        # Until the child ends or becomes another program, its parent stands in vfork.
+        program = pathlib.Path(self.folder, "parent.c")
+        program.write_text("#include <stdio.h>\n#include <unistd.h>\nint main(void) {\n  puts(\"ready\");\n  fflush(stdout);\n"
+                           "  if (vfork() == 0) {\n    pause();\n    _exit(0);\n  }\n  return 0;\n}\n")
+        subprocess.run(["cc", "-o", program.with_suffix(""), program], check=True)
+        parent = subprocess.Popen([program.with_suffix("")], stdout=subprocess.PIPE, start_new_session=True)
+        self.addCleanup(lambda: [os.killpg(parent.pid, signal.SIGKILL), parent.communicate()])
+        self.assertEqual(parent.stdout.readline(), b"ready\n")
+        self.until(lambda: states(parent.pid)[parent.pid][0] == "D", what="it waits for its child")
+        text = re.sub(r"\s+", " ", self.hangscope("why", f"pid:{parent.pid}", timeout=20).out.decode())
+        self.assertRegex(text, f"stack of {parent.pid} parent in the kernel: \\w+ < [^#]*vfork")
 
 
 class Hidden(KernelCase):

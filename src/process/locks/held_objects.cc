@@ -89,14 +89,20 @@ struct State {
   std::array<std::optional<Value>, kRegisters> registers;
   std::map<Value, Value> slots;  // of the stack: by address
   std::set<Value> held;
+  // Given back on some way, without having been taken here; and whether more were.
+  std::set<Value> given;
+  bool gave_unknown = false;
   // What the zero flag tells: kWasFree or kWasTaken of a word.
   std::optional<Value> zero_flag;
   bool operator==(const State&) const = default;
 };
 
-// What is so on both ways.
+// What is so on both ways; of what was given, on one of them.
 State Both(const State& a, const State& b) {
   State both;
+  both.given = a.given;
+  both.given.insert(b.given.begin(), b.given.end());
+  both.gave_unknown = a.gave_unknown || b.gave_unknown;
   for (size_t i = 0; i < kRegisters; ++i) {
     if (a.registers[i] == b.registers[i]) both.registers[i] = a.registers[i];
   }
@@ -158,14 +164,32 @@ class Follower {
   Follower(const Follower&) = delete;
   Follower& operator=(const Follower&) = delete;
 
-  std::vector<uint64_t> Held() {
-    std::vector<uint64_t> objects;
-    if (!Follow()) return objects;
+  HeldObjectsAt Held() {
+    HeldObjectsAt result;
+    if (!Follow()) return result;
+    for (const Value& value : at_place_->given) {
+      const auto object = Evaluate(value, *at_place_);
+      if (object) result.given.push_back(*object);
+      // A counter that goes down is no lock, as a rule.
+      result.gave_unknown = result.gave_unknown || (!object && calls_giving_.count(value) != 0);
+    }
+    result.gave_unknown = result.gave_unknown || at_place_->gave_unknown;
+    std::vector<uint64_t>& objects = result.held;
     for (const Value& value : at_place_->held) {
       if (readers_.count(value) != 0 && !WaitsAsReader(value)) continue;
       if (const auto object = Evaluate(value, *at_place_)) objects.push_back(*object);
     }
-    return objects;
+    return result;
+  }
+
+  bool GivesOfOthers() {
+    wants_returns_ = true;
+    Follow();
+    return std::any_of(returns_.begin(), returns_.end(), [&](const auto& each) {
+      return each.second.gave_unknown ||
+             std::any_of(each.second.given.begin(), each.second.given.end(),
+                         [&](const Value& value) { return calls_giving_.count(value) != 0; });
+    });
   }
 
   std::optional<uint64_t> FirstArgument() {
@@ -200,8 +224,11 @@ class Follower {
     if (by == Value{0, 1}) {
       readers_.insert(object);
       state->held.insert(object);
-    } else if (readers_.count(object) != 0) {
-      state->held.erase(object);
+      return;
+    }
+    if (by != Value{0, -1} && by != Value{0, 0xffffffff}) return;
+    for (const Value& each : {object, number}) {
+      if (state->held.erase(each) == 0) state->given.insert(each);
     }
   }
 
@@ -370,8 +397,13 @@ class Follower {
     const auto first = state->registers[first_input_];
     const auto second = state->registers[second_input_];
     const LockCall call = target ? lock_call_(*target) : LockCall::kNone;
-    if (call == LockCall::kNone && target && first && !IsOfStack(*state, *first))
+    if (call == LockCall::kNone && target && is_go_ && by_code_ &&
+        by_code_(*target) == LockCall::kGivesAny) {
+      state->held.clear();
+      state->gave_unknown = true;
+    } else if (call == LockCall::kNone && target && first && !IsOfStack(*state, *first)) {
       CallUnnamed(*target, *first, state);
+    }
     switch (call) {
       case LockCall::kTakesFirst:
         if (first) state->held.insert(*first);
@@ -380,13 +412,14 @@ class Follower {
         if (second) state->held.insert(*second);
         break;
       case LockCall::kGivesFirst:
-        if (first && state->held.count(*first) != 0)
-          state->held.erase(*first);
-        else
-          state->held.clear();
+        GiveFirst(first, state);
         break;
       case LockCall::kGivesAny:
         state->held.clear();
+        state->gave_unknown = true;
+        break;
+      case LockCall::kGaveFirst:
+        if (first) calls_giving_.insert(*first);
         break;
       case LockCall::kWaitsForSemaphore:
         if (first) semaphores_.insert(*first);
@@ -397,6 +430,18 @@ class Follower {
     for (size_t number = 0; number < kRegisters; ++number) {
       if (!IsKept(number)) SetUnknown(pc, number, state);
     }
+  }
+
+  void GiveFirst(const std::optional<Value>& first, State* state) {
+    if (first && state->held.erase(*first) != 0) return;
+    if (!is_go_) state->held.clear();
+    if (!first) {
+      state->held.clear();
+      state->gave_unknown = true;
+      return;
+    }
+    state->given.insert(*first);
+    calls_giving_.insert(*first);
   }
 
   // What its name does not tell, its code may.
@@ -713,6 +758,7 @@ class Follower {
   Value attempted_;                     // the last of them
   std::set<Value> readers_;             // of Go: what may have been taken for reading
   std::set<Value> semaphores_;          // that are waited for somewhere in the function
+  std::set<Value> calls_giving_;        // what calls have given back that was not taken here
   std::map<uint64_t, State> returns_;
   std::deque<uint64_t> open_;
   std::optional<State> at_place_;
@@ -729,6 +775,7 @@ LockCall LockCallOf(std::string_view function) {
   if (function.starts_with("sync.(*Mutex).") || function.starts_with("sync.(*RWMutex).")) {
     const std::string_view method = function.substr(function.find(").") + 2);
     if (IsOneOf(method, {"Lock", "lockSlow", "RLock"})) return LockCall::kTakesFirst;
+    if (IsOneOf(method, {"unlockSlow", "rUnlockSlow"})) return LockCall::kGaveFirst;
     return IsOneOf(method, {"Unlock", "RUnlock"}) ? LockCall::kGivesFirst : LockCall::kNone;
   }
   std::string_view name = NameAlone(function);
@@ -782,15 +829,37 @@ LockCall LockCallByCode(uint64_t function, uint64_t bytes, const ReadMemory& rea
 #endif
 }
 
-std::vector<uint64_t> HeldObjects(const CallPlace& place, const ReadMemory& read,
-                                  const LockCallOfTarget& lock_call,
-                                  const LockCallOfTarget& by_code) {
+HeldObjectsAt HeldObjects(const CallPlace& place, const ReadMemory& read,
+                          const LockCallOfTarget& lock_call, const LockCallOfTarget& by_code) {
 #if HANGSCOPE_FOLLOWS_CODE
   return Follower(place, read, lock_call, by_code).Held();
 #else
   (void)place, (void)read, (void)lock_call, (void)by_code;
   return {};
 #endif
+}
+
+LockCall GivesOfOthersInGo(uint64_t function, uint64_t bytes, const ReadMemory& read,
+                           const LockCallOfTarget& lock_call, const LockCallOfTarget& by_code) {
+#if HANGSCOPE_FOLLOWS_CODE
+  CallPlace place{function, bytes, 0, 0, {}};
+  place.convention = CallConvention::kGo;
+  return Follower(place, read, lock_call, by_code).GivesOfOthers() ? LockCall::kGivesAny
+                                                                   : LockCall::kNone;
+#else
+  (void)function, (void)bytes, (void)read, (void)lock_call, (void)by_code;
+  return LockCall::kNone;
+#endif
+}
+
+void HeldByCalls::Add(const HeldObjectsAt& call) {
+  for (const uint64_t object : call.held) {
+    const bool is_given =
+        gave_unknown_ || std::find(given_.begin(), given_.end(), object) != given_.end();
+    if (!is_given) objects_.push_back(object);
+  }
+  given_.insert(given_.end(), call.given.begin(), call.given.end());
+  gave_unknown_ = gave_unknown_ || call.gave_unknown;
 }
 
 std::optional<uint64_t> FirstArgument(const CallPlace& place, const ReadMemory& read) {

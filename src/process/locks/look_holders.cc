@@ -184,22 +184,21 @@ void ProcessLook::FindRefusedMutex(uint64_t mutex, ThreadWait* wait) {
 }
 
 std::vector<uint64_t> ProcessLook::HeldByThread(const Work& work, size_t* calls) {
-  std::vector<uint64_t> held;
+  HeldByCalls held;
   for (size_t i = 1; i < std::min(work.places.size(), kMostOfThread); ++i) {
     const auto function = walker_->FunctionAt(work.places[i].pc);
     const auto call = function ? CallOf(work.places[i], *function) : std::nullopt;
     if (!call) continue;
     // Whoever runs the function of a once_flag is the one for whom others wait there.
     const auto flag = RunsOnce(work, i - 1) ? FirstArgument(*call, read_memory_) : std::nullopt;
-    if (flag) held.push_back(*flag);
+    if (flag) held.Add({{*flag}, {}, false});
     if (LockCallOf(function->name) != LockCall::kNone || function->name.starts_with("_")) continue;
     ++*calls;
-    const auto found = HeldObjects(
+    held.Add(HeldObjects(
         *call, read_memory_, [this](uint64_t target) { return LockCallAt(target); },
-        [this](uint64_t target) { return LockCallByCodeAt(target, 0); });
-    held.insert(held.end(), found.begin(), found.end());
+        [this](uint64_t target) { return LockCallByCodeAt(target, 0); }));
   }
-  return held;
+  return held.objects();
 }
 
 // Whether the place is in pthread_once, called from there on, and does not wait for another one.

@@ -3,9 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "process/locks/held_objects.h"
@@ -24,6 +26,19 @@ constexpr size_t kFramePointer = 6;  // by DWARF's numbers
 bool EndsByItself(const std::string& reason) {
   return reason == "sleep" || reason == "IO wait" || reason.starts_with("GC ") ||
          reason == "force gc (idle)" || reason == "finalizer wait";
+}
+
+// By the first part of the path of its package: what it takes it gives back.
+bool IsOfStandardLibrary(std::string_view function) {
+  constexpr std::string_view kFirstParts[] = {
+      "archive", "bufio",   "bytes",    "compress", "container", "context", "crypto", "database",
+      "debug",   "embed",   "encoding", "errors",   "expvar",    "flag",    "fmt",    "go",
+      "hash",    "html",    "image",    "index",    "internal",  "io",      "log",    "math",
+      "mime",    "net",     "os",       "path",     "plugin",    "reflect", "regexp", "runtime",
+      "sort",    "strconv", "strings",  "sync",     "syscall",   "testing", "text",   "time",
+      "type",    "unicode", "unsafe",   "vendor"};
+  const std::string_view first = function.substr(0, function.find_first_of("./"));
+  return std::find(std::begin(kFirstParts), std::end(kFirstParts), first) != std::end(kFirstParts);
 }
 
 std::vector<std::string> FunctionsOf(const std::vector<StackFrame>& stack) {
@@ -85,23 +100,39 @@ StackWalk ProcessLook::WalkGoroutine(const Goroutine& goroutine) {
 
 std::vector<uint64_t> ProcessLook::HeldByGoroutine(const std::vector<StackPlace>& places,
                                                    size_t* calls) {
-  std::vector<uint64_t> held;
+  HeldByCalls held;
   for (size_t i = 1; i < std::min(places.size(), kMostOfOne); ++i) {
     const StackPlace& place = places[i];
     const auto function = walker_->FunctionAt(place.pc);
-    if (!function || !place.calls || !place.stack_pointer ||
-        function->name.starts_with("runtime.") || function->name.starts_with("sync.") ||
+    if (!function || !place.calls || !place.stack_pointer || IsOfStandardLibrary(function->name) ||
         *calls == kMostCalls)
       continue;
     ++*calls;
     CallPlace call{function->begin, function->bytes, place.pc + 1, *place.stack_pointer,
                    place.registers};
     call.convention = CallConvention::kGo;
-    const auto found =
-        HeldObjects(call, read_memory_, [this](uint64_t target) { return LockCallAt(target); });
-    held.insert(held.end(), found.begin(), found.end());
+    held.Add(HeldObjects(
+        call, read_memory_, [this](uint64_t target) { return LockCallAt(target); },
+        [this](uint64_t target) { return GivesOfOthersAt(target, 0); }));
   }
-  return held;
+  return held.objects();
+}
+
+// Whether the function may give back what its caller has taken.
+LockCall ProcessLook::GivesOfOthersAt(uint64_t target, int depth) {
+  constexpr size_t kMostFunctions = 1024;
+  constexpr int kDeepest = 4;
+  const auto known = calls_by_code_.find(target);
+  if (known != calls_by_code_.end()) return known->second;
+  if (calls_by_code_.size() >= kMostFunctions || depth >= kDeepest) return LockCall::kNone;
+  calls_by_code_[target] = LockCall::kNone;  // while it is looked at
+  const auto function = walker_->FunctionAt(target);
+  if (!function || function->begin != target || IsOfStandardLibrary(function->name))
+    return LockCall::kNone;
+  return calls_by_code_[target] = GivesOfOthersInGo(
+             target, function->bytes, read_memory_,
+             [this](uint64_t other) { return LockCallAt(other); },
+             [this, depth](uint64_t other) { return GivesOfOthersAt(other, depth + 1); });
 }
 
 std::vector<Goroutine> ProcessLook::ReadGoroutines(std::string* warning) {

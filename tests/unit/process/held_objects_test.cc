@@ -45,7 +45,7 @@ TEST(LockCalls, AreKnownByTheirNames) {
       {"sync.(*Mutex).lockSlow", LockCall::kTakesFirst},
       {"sync.(*RWMutex).RLock", LockCall::kTakesFirst},
       {"sync.(*RWMutex).Unlock", LockCall::kGivesFirst},
-      {"sync.(*Mutex).unlockSlow", LockCall::kNone},  // the caller's code has given it already
+      {"sync.(*Mutex).unlockSlow", LockCall::kGaveFirst},
       {"sync.(*Mutex).TryLock", LockCall::kNone},
       {"main", LockCall::kNone},
   };
@@ -55,7 +55,8 @@ TEST(LockCalls, AreKnownByTheirNames) {
 #if defined(__x86_64__) && HANGSCOPE_HAS_CAPSTONE
 
 extern "C" {
-extern const char held_take[], held_give[], held_wait[], held_other[], held_semaphore[];
+extern const char held_take[], held_give[], held_wait[], held_other[], held_semaphore[],
+    held_gave[];
 }
 
 // Functions that are called, and those that call them: NAME, NAME_back and NAME_end.
@@ -66,6 +67,7 @@ held_give: ret
 held_wait: ret
 held_other: ret
 held_semaphore: ret
+held_gave: ret
 held_lock: .quad 0
 
 one_lock:
@@ -312,6 +314,22 @@ of_go_given_back:
   ret
 of_go_for_reading_end:
 
+of_go_gives_its_callers:
+  sub $0x48, %rsp
+  mov %rax, 0x50(%rsp)
+  mov $-1, %edx
+  lock xadd %edx, 0x10(%rax)
+  dec %edx
+  test %edx, %edx
+  je 1f
+  add $0x10, %rax
+  call held_gave
+1: call held_wait
+of_go_gives_its_callers_back:
+  add $0x48, %rsp
+  ret
+of_go_gives_its_callers_end:
+
 of_go_counting:
   sub $0x48, %rsp
   mov %rax, 0x50(%rsp)
@@ -376,6 +394,7 @@ HELD_FUNCTION(unknown_in_between)
 HELD_FUNCTION(of_go)
 HELD_FUNCTION(of_go_for_reading)
 HELD_FUNCTION(of_go_counting)
+HELD_FUNCTION(of_go_gives_its_callers)
 extern "C" const char held_lock[], in_the_call_back[], of_go_given_back[], of_go_waiting_back[];
 #undef HELD_FUNCTION
 
@@ -389,6 +408,7 @@ struct Stack {
 LockCall ByName(uint64_t target) {
   if (target == At(held_take)) return LockCall::kTakesFirst;
   if (target == At(held_semaphore)) return LockCall::kWaitsForSemaphore;
+  if (target == At(held_gave)) return LockCall::kGaveFirst;
   return target == At(held_give) ? LockCall::kGivesFirst : LockCall::kNone;
 }
 
@@ -409,8 +429,8 @@ LockCall ByCode(uint64_t target) {
                              : LockCallByCode(target, size->second, ReadOwn, ByName, ByCode);
 }
 
-std::vector<uint64_t> Held(const char* begin, const char* back, const char* end,
-                           const CallPlace& at = {}, const Stack& stack = {}) {
+HeldObjectsAt HeldAt(const char* begin, const char* back, const char* end, const CallPlace& at = {},
+                     const Stack& stack = {}) {
   CallPlace place = at;
   place.function = At(begin), place.bytes = static_cast<uint64_t>(end - begin);
   place.back = At(back);
@@ -427,8 +447,14 @@ std::vector<uint64_t> Held(const char* begin, const char* back, const char* end,
   return HeldObjects(place, read, ByName, ByCode);
 }
 
+std::vector<uint64_t> Held(const char* begin, const char* back, const char* end,
+                           const CallPlace& at = {}, const Stack& stack = {}) {
+  return HeldAt(begin, back, end, at, stack).held;
+}
+
 #define HELD(name, ...) Held(name, name##_back, name##_end __VA_OPT__(, ) __VA_ARGS__)
 
+using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
@@ -507,6 +533,34 @@ TEST(HeldObjects, WhoReadsInGoCountsUpWhereASemaphoreLiesBeside) {
               IsEmpty())
       << "it waits behind a writer";
   EXPECT_THAT(HELD(of_go_counting, place, stack), IsEmpty());
+}
+
+// A function that lets go of its caller's lock for a while.
+TEST(HeldObjects, WhatACallGivesBackItsCallersDoNotHold) {
+  Stack stack;
+  stack.begin = 0x10000;
+  CallPlace place;
+  place.stack_pointer = 0x10100;
+  stack.words[0x10100 + 0x50] = 0x9000;
+  place.convention = CallConvention::kGo;
+  const HeldObjectsAt inner = HeldAt(of_go_gives_its_callers, of_go_gives_its_callers_back,
+                                     of_go_gives_its_callers_end, place, stack);
+  EXPECT_THAT(inner.held, IsEmpty());
+  EXPECT_THAT(inner.given, Contains(0x9010u));
+  EXPECT_FALSE(inner.gave_unknown);
+  const HeldObjectsAt outer = HeldAt(of_go, of_go_back, of_go_end, place, stack);
+  HeldByCalls alone, both;
+  alone.Add(outer);
+  EXPECT_THAT(alone.objects(), ElementsAre(0x9010u));
+  both.Add(inner);
+  both.Add(outer);
+  EXPECT_THAT(both.objects(), IsEmpty());
+  const auto gives = [](const char* begin, const char* end) {
+    return GivesOfOthersInGo(At(begin), static_cast<uint64_t>(end - begin), ReadOwn, ByName, {});
+  };
+  EXPECT_EQ(gives(of_go_gives_its_callers, of_go_gives_its_callers_end), LockCall::kGivesAny);
+  EXPECT_EQ(gives(of_go_for_reading, of_go_for_reading_end), LockCall::kNone);
+  EXPECT_EQ(gives(of_go_counting, of_go_counting_end), LockCall::kNone);
 }
 
 TEST(HeldObjects, TheArgumentOfTheCallIsKnown) {

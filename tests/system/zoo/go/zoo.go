@@ -169,6 +169,40 @@ func answerWithLock(questions chan int) {
 	questions <- 1
 }
 
+// A set of devices whose lock a removal lets go of for a while.
+type deviceSet struct {
+	sync.Mutex
+	devices map[string]*device
+}
+
+type device struct{ lock sync.Mutex }
+
+var devices = &deviceSet{devices: map[string]*device{"disk": {}}}
+
+func (set *deviceSet) remove(name string) {
+	set.Lock()
+	defer set.Unlock()
+	one := set.devices[name]
+	one.lock.Lock()
+	defer one.lock.Unlock()
+	set.waitForRemoval(20 * time.Millisecond)
+}
+
+func (set *deviceSet) waitForRemoval(long time.Duration) {
+	set.Unlock()
+	time.Sleep(long)
+	set.Lock()
+}
+
+func (set *deviceSet) rescan() {
+	set.Lock()
+	defer set.Unlock()
+	set.letGoOf()
+	set.Lock()
+}
+
+func (set *deviceSet) letGoOf() { set.Unlock() }
+
 func hang(which string) bool {
 	switch which {
 	case "accounts":
@@ -217,6 +251,10 @@ func hang(which string) bool {
 		questions := make(chan int)
 		go askWithLock(questions)
 		go answerWithLock(questions)
+	case "lets-go-in-between":
+		go devices.remove("disk")
+		time.Sleep(10 * time.Millisecond)
+		go devices.remove("disk")
 	case "main":
 		inside.Add(2)
 		go rebuildIndex()
@@ -360,6 +398,17 @@ func control(which string) bool {
 		for i := 0; i < 3; i++ {
 			go lookUp()
 		}
+	case "takes-again":
+		go devices.remove("disk")
+		time.Sleep(10 * time.Millisecond)
+		go holdFor(&devices.Mutex, time.Hour)
+		time.Sleep(10 * time.Millisecond)
+	case "takes-again-itself":
+		go devices.rescan()
+		time.Sleep(10 * time.Millisecond)
+		go holdFor(&devices.Mutex, time.Hour)
+		time.Sleep(10 * time.Millisecond)
+		go devices.rescan()
 	case "handed-on":
 		// Who waits with one lock for the other gets it: its holder ends a sleep.
 		go func() {
