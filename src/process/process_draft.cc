@@ -109,8 +109,10 @@ class DraftFinder {
  private:
   const ProcessNode& node(uint32_t index) const { return judged_.node(index); }
   void JudgeCause(const WaitCause& cause);
+  void AddRanks(FindingDraft* draft) const;
   void AddWeakCause(uint32_t who, const std::vector<uint32_t>& waiters);
   std::vector<uint32_t> WhoWaitsFor(uint32_t halted) const;
+  bool StoodForASecond(const ThreadFacts& thread, const std::vector<size_t>& tasks) const;
   void AddWeak();
   void AddWhoWantsTheirLocks(FindingDraft* draft) const;
   void AddWhoWaitsAlike(int pid, std::vector<uint32_t>* roots) const;
@@ -167,6 +169,19 @@ void DraftFinder::AddDraft(FindingDraft draft) {
   drafts_.push_back(std::move(draft));
 }
 
+// Which rank of MPI waits for which is not known: all that poll are in the circle, or none.
+void DraftFinder::AddRanks(FindingDraft* draft) const {
+  const auto polls = [&](uint32_t i) {
+    return node(i).kind == NodeKind::kThread && node(i).facts->wait.kind == WaitKind::kRanks;
+  };
+  if (draft->members.empty() || !std::all_of(draft->members.begin(), draft->members.end(), polls))
+    return;
+  for (const uint32_t i : draft->victims) {
+    if (polls(i) && std::count(draft->members.begin(), draft->members.end(), i) == 0)
+      draft->members.push_back(i);
+  }
+}
+
 void DraftFinder::JudgeCause(const WaitCause& cause) {
   FindingDraft draft;
   draft.victims = cause.victims;
@@ -174,6 +189,7 @@ void DraftFinder::JudgeCause(const WaitCause& cause) {
     draft.kind = FindingKind::kDeadlock;
     std::copy_if(cause.members.begin(), cause.members.end(), std::back_inserter(draft.members),
                  [&](uint32_t i) { return node(i).kind == NodeKind::kThread; });
+    AddRanks(&draft);
     if (!draft.members.empty()) AddDraft(std::move(draft));
     return;
   }
@@ -568,13 +584,36 @@ void DraftFinder::AddTaskCircles() {
     if (node(i).kind != NodeKind::kThread || node(i).facts->tasks.empty()) continue;
     const bool sleeps =
         node(i).facts->state == ThreadState::kSleeping && node(i).stand != ThreadStand::kMoves;
-    if (!sleeps && !node(i).facts->tasks[0].is_goroutine) continue;
+    const bool is_go = node(i).facts->tasks[0].is_goroutine;
+    if (!sleeps && !is_go) continue;
     FindingDraft draft;
     draft.kind = FindingKind::kDeadlock;
     draft.members = {i};
     draft.tasks = CircleOf(node(i).facts->tasks);
-    if (!draft.tasks.empty()) AddDraft(std::move(draft));
+    if (draft.tasks.empty() || (is_go && !StoodForASecond(*node(i).facts, draft.tasks))) continue;
+    AddDraft(std::move(draft));
   }
+}
+
+// Goroutines, in an earlier look, too. Who holds a lock may give it back in ways that the code does
+// not show, but not while all of them stand still for ever.
+bool DraftFinder::StoodForASecond(const ThreadFacts& thread,
+                                  const std::vector<size_t>& tasks) const {
+  const auto is_as_before = [](const TaskFacts& one, const TaskFacts& other) {
+    return one.name == other.name && one.waits_for == other.waits_for &&
+           one.holder == other.holder &&
+           std::equal(one.stack.begin(), one.stack.end(), other.stack.begin(), other.stack.end(),
+                      [](const StackFrame& a, const StackFrame& b) { return a.pc == b.pc; });
+  };
+  return std::any_of(judged_.looks.begin(), judged_.looks.end(), [&](const SystemSample& look) {
+    const ThreadFacts* const then = FindThread(look, thread.tid);
+    return then != nullptr && judged_.look.begin - look.begin >= kSecond &&
+           std::all_of(tasks.begin(), tasks.end(), [&](size_t task) {
+             return std::any_of(then->tasks.begin(), then->tasks.end(), [&](const TaskFacts& each) {
+               return is_as_before(each, thread.tasks[task]);
+             });
+           });
+  });
 }
 
 bool DraftFinder::IsHalted(int pid) const {

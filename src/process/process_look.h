@@ -199,6 +199,7 @@ class ProcessLook {
   std::vector<uint64_t> HeldByThread(const Work& work, size_t* calls);
   void FindObjectOfCall(const Work& work, ThreadFacts* thread);
   void FindRefusedMutex(uint64_t mutex, ThreadWait* wait);
+  bool MayHaveStreamsOfItsOwn() const;
   void FindWhoWakesNobody();
   bool CodeWakesNobody(const Work& work);
   LockCall LockCallAt(uint64_t target);

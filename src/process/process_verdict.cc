@@ -124,7 +124,7 @@ void ProcessJudge::AddTasks(const FindingDraft& draft, ProcessFinding* finding) 
 
 void ProcessJudge::AddEvidence(const FindingDraft& draft, ProcessFinding* finding) const {
   if (finding->of_goroutines) {
-    finding->evidence.push_back("they were read twice, and all of them waited so at one time");
+    finding->evidence.push_back("they waited so at one time, and still did a second later");
     return;
   }
   const bool spins = draft.kind == FindingKind::kSpin;

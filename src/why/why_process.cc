@@ -144,11 +144,35 @@ void ObserveRetries(Clock& clock, ProcessInspector& inspector, const WhyProcessO
   looks->push_back(std::move(newest));
 }
 
+bool HasGoroutinesInCircles(const SystemSample& look) {
+  return std::any_of(look.processes.begin(), look.processes.end(), [](const auto& process) {
+    return std::any_of(process.threads.begin(), process.threads.end(), [](const auto& thread) {
+      return std::any_of(thread.tasks.begin(), thread.tasks.end(), [](const TaskFacts& task) {
+        return task.is_goroutine && !task.tasks.empty();
+      });
+    });
+  });
+}
+
 bool PollForRanks(const SystemSample& look) {
   return std::any_of(look.processes.begin(), look.processes.end(), [](const auto& process) {
     return std::any_of(process.threads.begin(), process.threads.end(),
                        [](const auto& thread) { return thread.wait.kind == WaitKind::kRanks; });
   });
+}
+
+// Goroutines that wait for each other's locks for a moment are no hang: they are read again when a
+// second has passed. Nobody is stopped for that.
+void ObserveGoroutines(Clock& clock, ProcessInspector& inspector, const WhyProcessOptions& options,
+                       InspectOptions inspect, std::vector<SystemSample>* looks) {
+  inspect.stop = inspect.step_running = false;
+  inspect.stacks = true;
+  const TimeNs begin = looks->back().begin;
+  if (clock.Monotonic() - looks->front().begin + kSecond >= WhyProcessOptions::kQuietFor)
+    options.observing("observing whether goroutines go on");
+  clock.Sleep(std::clamp<TimeNs>(begin + kSecond - clock.Monotonic(), 0, kSecond));
+  auto look = inspector.Inspect(options.pid, inspect);
+  if (look.ok() && IsOf(options.pid, *look)) looks->push_back(std::move(*look));
 }
 
 // Whether a message passes among ranks of MPI that all wait for one: where they are is known while
@@ -281,6 +305,9 @@ Result<TwoLooks> SampleTwice(Clock& clock, ProcessInspector& inspector,
     ObserveRetries(clock, inspector, options, inspect, &two->looks);
   if (options.observes_retries && options.others.empty() && PollForRanks(two->looks.back()))
     ObserveRanks(clock, inspector, options, inspect, &two->looks);
+  else if (options.observes_retries && options.others.empty() &&
+           HasGoroutinesInCircles(two->looks.back()))
+    ObserveGoroutines(clock, inspector, options, inspect, &two->looks);
   const TimeNs wall = clock.Wall();
   if (!options.others.empty()) {
     auto joined = JoinLooks(std::move(two->looks), wall, options.others);

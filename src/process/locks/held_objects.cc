@@ -397,6 +397,10 @@ class Follower {
     const auto first = state->registers[first_input_];
     const auto second = state->registers[second_input_];
     const LockCall call = target ? lock_call_(*target) : LockCall::kNone;
+    if (is_go_ && call == LockCall::kNone) {
+      GiveToCalled(first, state);
+      GiveToCalled(second, state);
+    }
     if (call == LockCall::kNone && target && is_go_ && by_code_ &&
         by_code_(*target) == LockCall::kGivesAny) {
       state->held.clear();
@@ -430,6 +434,30 @@ class Follower {
     for (size_t number = 0; number < kRegisters; ++number) {
       if (!IsKept(number)) SetUnknown(pc, number, state);
     }
+  }
+
+  // Likewise, of a function that may give back what it has not taken.
+  void GiveToWhoHas(const std::optional<Value>& function, State* state) const {
+    if (!function || function->id != 0 || !by_code_ ||
+        by_code_(static_cast<uint64_t>(function->offset)) != LockCall::kGivesAny)
+      return;
+    state->held.clear();
+    state->gave_unknown = true;
+  }
+  // As an argument, a closure that needs nothing of the function is a constant.
+  void GiveToCalled(const std::optional<Value>& argument, State* state) const {
+    uint64_t function = 0;
+    if (argument && argument->id == 0 && argument->offset > 0 &&
+        read_(static_cast<uint64_t>(argument->offset), &function, sizeof function))
+      GiveToWhoHas(Value{0, static_cast<int64_t>(function)}, state);
+  }
+
+  // The address of a function that gives something back, without being called here: somebody else
+  // may call it. That of a closure, which a `defer` makes, too, is none of these.
+  void GiveToWhoCalls(uint64_t function, State* state) const {
+    if (lock_call_(function) != LockCall::kGivesAny) return;
+    state->held.clear();
+    state->gave_unknown = true;
   }
 
   void GiveFirst(const std::optional<Value>& first, State* state) {
@@ -604,6 +632,10 @@ class Follower {
           const auto address = AddressOf(to->mem, *state, next_pc);
           if (!address) return;
           if (from->type == X86_OP_IMM && from->imm == 0) state->held.erase(*address);
+          // Of a closure that outlives the function, or that somebody else is given.
+          if (is_go_ && from->type == X86_OP_REG && !IsOfStack(*state, *address) &&
+              NumberOf(from->reg))
+            GiveToWhoHas(state->registers[*NumberOf(from->reg)], state);
           changes_first_ = changes_first_ || *address == ItsFirst();
           return Store(*address, ValueOf(*from, state, pc, next_pc, kRegisters), state);
         }
@@ -619,6 +651,8 @@ class Follower {
         const auto address = AddressOf(from->mem, *state, next_pc);
         if (!number || !address || to->size != kWord) break;
         state->registers[*number] = address;
+        if (is_go_ && address->id == 0)
+          GiveToWhoCalls(static_cast<uint64_t>(address->offset), state);
         return;
       }
       case X86_INS_ADD:
@@ -776,6 +810,8 @@ LockCall LockCallOf(std::string_view function) {
     const std::string_view method = function.substr(function.find(").") + 2);
     if (IsOneOf(method, {"Lock", "lockSlow", "RLock"})) return LockCall::kTakesFirst;
     if (IsOneOf(method, {"unlockSlow", "rUnlockSlow"})) return LockCall::kGaveFirst;
+    // A function made of it, which whoever has it may call.
+    if (IsOneOf(method, {"Unlock-fm", "RUnlock-fm"})) return LockCall::kGivesAny;
     return IsOneOf(method, {"Unlock", "RUnlock"}) ? LockCall::kGivesFirst : LockCall::kNone;
   }
   std::string_view name = NameAlone(function);

@@ -1,5 +1,6 @@
 // Who holds the locks that do not record it: ProcessLook's part.
 #include <elf.h>
+#include <signal.h>
 
 #include <algorithm>
 #include <cstring>
@@ -11,6 +12,7 @@
 #include "process/locks/harmless_code.h"
 #include "process/locks/held_objects.h"
 #include "process/process_look.h"
+#include "process/signal_sets.h"
 
 namespace hangscope {
 namespace {
@@ -212,6 +214,21 @@ bool ProcessLook::RunsOnce(const Work& work, size_t at) const {
                     inner->name.find("pthread_once") == std::string::npos);
 }
 
+// The program, or a library that is none of the system's, has the name of the function that makes
+// them.
+bool ProcessLook::MayHaveStreamsOfItsOwn() const {
+  constexpr size_t kMostBytes = 4 << 20;  // the names come early in a file
+  constexpr std::string_view kMakesStreams = "fopencookie";
+  return std::any_of(mappings_.begin(), mappings_.end(), [&](const MemoryMapping& mapping) {
+    if (mapping.path.empty() || mapping.file_offset != 0 || mapping.path[0] != '/' ||
+        walker_->IsOfSystemLibrary(mapping.begin))
+      return false;
+    const std::string bytes = memory_.ReadUpTo(
+        mapping.begin, static_cast<size_t>(std::min<uint64_t>(kMostBytes, mapping.size_bytes())));
+    return bytes.find(kMakesStreams) != std::string::npos;
+  });
+}
+
 // Only where others wait for what any thread of the process may give.
 void ProcessLook::FindWhoWakesNobody() {
   constexpr size_t kMostNappers = 16;
@@ -221,8 +238,12 @@ void ProcessLook::FindWhoWakesNobody() {
            (kind == WaitKind::kCondition || kind == WaitKind::kSemaphore ||
             kind == WaitKind::kBarrier || kind == WaitKind::kFutex);
   };
-  if (python_ || context_.kept != nullptr ||
-      std::none_of(facts_.threads.begin(), facts_.threads.end(), waits))
+  // A handler of a fault may do anything, and so may a stream whose writing is the program's own.
+  constexpr uint64_t kFaults = SignalBit(SIGSEGV) | SignalBit(SIGFPE) | SignalBit(SIGILL) |
+                               SignalBit(SIGBUS) | SignalBit(SIGTRAP) | SignalBit(SIGSYS) |
+                               SignalBit(SIGABRT);
+  if (python_ || context_.kept != nullptr || (facts_.caught_signals & kFaults) != 0 ||
+      std::none_of(facts_.threads.begin(), facts_.threads.end(), waits) || MayHaveStreamsOfItsOwn())
     return;
   size_t nappers = 0;
   for (size_t i = 0; i < work_.size() && !context_.IsLate(); ++i) {

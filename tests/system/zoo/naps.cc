@@ -3,6 +3,7 @@
 // with that wait, or is the one that ends it now and then.
 #include <linux/futex.h>
 #include <semaphore.h>
+#include <setjmp.h>
 #include <sys/syscall.h>
 
 #include <chrono>
@@ -308,6 +309,40 @@ void* PostInCaller(void*) {
   }
 }
 
+// It ends in a fault every sixth time, whose handler gives.
+volatile int divisor = 1;
+sigjmp_buf before_fault;
+
+void PostInFault(int) {
+  sem_post(&answer_came);
+  siglongjmp(before_fault, 1);
+}
+
+void* PostByFault(void*) {
+  sigsetjmp(before_fault, 1);
+  for (;;) {
+    Nap(kShortNap);
+    divisor = static_cast<int>(++beats % 6);
+    volatile const int part = 100 / divisor;
+    (void)part;
+  }
+}
+
+// It writes to a stream, whose writing is the program's own.
+FILE* journal = nullptr;
+
+ssize_t PostInStream(void*, const char*, size_t bytes) {
+  if (++beats % 6 == 0) sem_post(&answer_came);
+  return static_cast<ssize_t>(bytes);
+}
+
+void* PostByStream(void*) {
+  for (;;) {
+    Nap(kShortNap);
+    fputs("beat\n", journal);
+  }
+}
+
 void ControlBeside(void* (*helper)(void*)) {
   Start("helper", helper);
   AwaitAnswer();
@@ -319,6 +354,15 @@ void PostsDeep(long) { ControlBeside(PostFromDeep); }
 void PostsAtEnd(long) { ControlBeside(StartPosters); }
 void PostsByDestructor(long) { ControlBeside(StartDestructors); }
 void PostsFromLibrary(long) { ControlBeside(PostFromLibrary); }
+void PostsByFault(long) {
+  Handle(SIGFPE, PostInFault, 0);
+  ControlBeside(PostByFault);
+}
+void PostsByStream(long) {
+  journal = fopencookie(nullptr, "w", {nullptr, PostInStream, nullptr, nullptr});
+  setvbuf(journal, nullptr, _IOLBF, 0);
+  ControlBeside(PostByStream);
+}
 void PostsInCaller(long) { ControlBeside(PostInCaller); }
 
 void PostsByVirtual(long) {
@@ -432,6 +476,8 @@ const Program kPrograms[] = {
     {"posts-by-destructor", PostsByDestructor},
     {"posts-from-library", PostsFromLibrary},
     {"posts-in-caller", PostsInCaller},
+    {"posts-by-fault", PostsByFault},
+    {"posts-by-stream", PostsByStream},
     {"posts-by-handler", PostsByHandler},
     {"posts-by-pipe", PostsByPipe},
     {"wakes-word", WakesWord},

@@ -46,6 +46,7 @@ TEST(LockCalls, AreKnownByTheirNames) {
       {"sync.(*RWMutex).RLock", LockCall::kTakesFirst},
       {"sync.(*RWMutex).Unlock", LockCall::kGivesFirst},
       {"sync.(*Mutex).unlockSlow", LockCall::kGaveFirst},
+      {"sync.(*Mutex).Unlock-fm", LockCall::kGivesAny},
       {"sync.(*Mutex).TryLock", LockCall::kNone},
       {"main", LockCall::kNone},
   };

@@ -72,5 +72,44 @@ TEST(ProcessTasks, ThoseOfALoopThatNobodyWakesAreToldBesideIt) {
   EXPECT_THAT(finding.evidence, Contains(StartsWith("task main waits for lock table")));
 }
 
+TaskFacts OfGo(const char* name, const char* mutex, std::vector<size_t> tasks) {
+  TaskFacts task;
+  task.name = name;
+  task.is_goroutine = true;
+  task.stack = {{0x4010, "main.rebuild", "index.go:31", "index", FrameLanguage::kNative}};
+  task.waits_for = mutex;
+  task.tasks = std::move(tasks);
+  return task;
+}
+
+TEST(ProcessTasks, GoroutinesAreADeadlockOnceTheyHaveStoodForASecondWhateverThreadsDo) {
+  World world;
+  ThreadFacts& thread = world.Thread(10, 10, WaitKind::kFutex);
+  thread.state = ThreadState::kRunning;
+  thread.tasks = {OfGo("goroutine 5", "mutex main.index", {1}),
+                  OfGo("goroutine 6", "mutex main.table", {0}), OfGo("goroutine 7", "sleep", {})};
+  const auto earlier = [](TimeNs by) {
+    return [by](SystemSample* first) { first->begin -= by, first->end -= by; };
+  };
+  EXPECT_TRUE(IsSilent(world.Judge()));
+  EXPECT_TRUE(IsSilent(world.Judge(earlier(900 * kMillisecond))));
+  const ProcessFinding finding = Only(world.Judge(earlier(kSecond)));
+  EXPECT_EQ(finding.summary, "deadlock, 2 of 3 goroutines of 10 wait for each other");
+  EXPECT_EQ(finding.confidence, Confidence::kLikely);
+  EXPECT_TRUE(finding.of_goroutines);
+  EXPECT_THAT(finding.evidence,
+              Contains("goroutine 5 waits for mutex main.index   main.rebuild  index.go:31"));
+  for (const char* other : {"mutex main.journal", ""}) {
+    EXPECT_TRUE(IsSilent(world.Judge([&](SystemSample* first) {
+      earlier(2 * kSecond)(first);
+      first->processes[0].threads[0].tasks[1].waits_for = other;
+    })));
+  }
+  EXPECT_TRUE(IsSilent(world.Judge([&](SystemSample* first) {
+    earlier(2 * kSecond)(first);
+    first->processes[0].threads[0].tasks[0].stack[0].pc = 0x4020;
+  })));
+}
+
 }  // namespace
 }  // namespace hangscope

@@ -409,6 +409,18 @@ func control(which string) bool {
 		go holdFor(&devices.Mutex, time.Hour)
 		time.Sleep(10 * time.Millisecond)
 		go devices.rescan()
+	case "drops-method", "drops-defer", "drops-interface", "drops-functions", "drops-closure":
+		front := &page{}
+		front.again = &front.lock
+		for i := 0; i < 4; i++ {
+			go forEver(func() { front.get(which[len("drops-"):]) })
+		}
+	case "lease":
+		go forEver(renewLease)
+		go forEver(useLease)
+	case "lease-by-goroutine":
+		go forEver(renewLeaseByGoroutine)
+		go forEver(useLease)
 	case "handed-on":
 		// Who waits with one lock for the other gets it: its holder ends a sleep.
 		go func() {
@@ -421,6 +433,96 @@ func control(which string) bool {
 		return false
 	}
 	return true
+}
+
+// Its lock is dropped while something slow is done; each is a way to write that.
+type page struct {
+	lock  sync.Mutex
+	again sync.Locker
+	text  int
+}
+
+//go:noinline
+func (p *page) fetch() {
+	p.lock.Unlock()
+	time.Sleep(20 * time.Millisecond)
+	p.lock.Lock()
+}
+
+//go:noinline
+func (p *page) fetchByDefer() {
+	p.lock.Unlock()
+	defer p.lock.Lock()
+	time.Sleep(20 * time.Millisecond)
+}
+
+//go:noinline
+func (p *page) fetchByInterface() {
+	p.again.Unlock()
+	time.Sleep(20 * time.Millisecond)
+	p.again.Lock()
+}
+
+//go:noinline
+func without(unlock, lock func()) {
+	unlock()
+	time.Sleep(20 * time.Millisecond)
+	lock()
+}
+
+func (p *page) get(how string) {
+	p.lock.Lock()
+	defer p.lock.Unlock()
+	switch how {
+	case "method":
+		p.fetch()
+	case "defer":
+		p.fetchByDefer()
+	case "interface":
+		p.fetchByInterface()
+	case "functions":
+		without(p.lock.Unlock, p.lock.Lock)
+	case "closure":
+		func() {
+			p.lock.Unlock()
+			defer p.lock.Lock()
+			time.Sleep(20 * time.Millisecond)
+		}()
+	}
+	p.text++
+	time.Sleep(100 * time.Millisecond)
+}
+
+// A lease that a timer gives back.
+func renewLease() {
+	indexLock.Lock()
+	time.AfterFunc(3*time.Second, indexLock.Unlock)
+	tableLock.Lock()
+	tableLock.Unlock()
+}
+
+func renewLeaseByGoroutine() {
+	indexLock.Lock()
+	go func() {
+		time.Sleep(3 * time.Second)
+		indexLock.Unlock()
+	}()
+	tableLock.Lock()
+	tableLock.Unlock()
+}
+
+func useLease() {
+	tableLock.Lock()
+	time.Sleep(20 * time.Millisecond)
+	indexLock.Lock()
+	indexLock.Unlock()
+	tableLock.Unlock()
+}
+
+func forEver(do func()) {
+	for {
+		do()
+	}
 }
 
 func lookUp() {
