@@ -328,21 +328,6 @@ void* PostByFault(void*) {
   }
 }
 
-// It writes to a stream, whose writing is the program's own.
-FILE* journal = nullptr;
-
-ssize_t PostInStream(void*, const char*, size_t bytes) {
-  if (++beats % 6 == 0) sem_post(&answer_came);
-  return static_cast<ssize_t>(bytes);
-}
-
-void* PostByStream(void*) {
-  for (;;) {
-    Nap(kShortNap);
-    fputs("beat\n", journal);
-  }
-}
-
 void ControlBeside(void* (*helper)(void*)) {
   Start("helper", helper);
   AwaitAnswer();
@@ -357,11 +342,6 @@ void PostsFromLibrary(long) { ControlBeside(PostFromLibrary); }
 void PostsByFault(long) {
   Handle(SIGFPE, PostInFault, 0);
   ControlBeside(PostByFault);
-}
-void PostsByStream(long) {
-  journal = fopencookie(nullptr, "w", {nullptr, PostInStream, nullptr, nullptr});
-  setvbuf(journal, nullptr, _IOLBF, 0);
-  ControlBeside(PostByStream);
 }
 void PostsInCaller(long) { ControlBeside(PostInCaller); }
 
@@ -477,7 +457,6 @@ const Program kPrograms[] = {
     {"posts-from-library", PostsFromLibrary},
     {"posts-in-caller", PostsInCaller},
     {"posts-by-fault", PostsByFault},
-    {"posts-by-stream", PostsByStream},
     {"posts-by-handler", PostsByHandler},
     {"posts-by-pipe", PostsByPipe},
     {"wakes-word", WakesWord},

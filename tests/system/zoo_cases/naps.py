@@ -27,7 +27,7 @@ CONTROLS = [
     ("posts where a library calls it", "zoo_naps posts-from-library"),
     ("posts where it is called", "zoo_naps posts-in-caller"),
     ("posts by the handler of a fault", "zoo_naps posts-by-fault"),
-    ("posts by a stream", "zoo_naps posts-by-stream"),
+    ("posts by a stream", "posts", {"build": ("naps_stream.cc", "g++", "-std=c++20")}),
     ("posts by a handler", "zoo_naps posts-by-handler"),
     ("posts by a pipe and another thread", "zoo_naps posts-by-pipe"),
     ("wakes a word", "zoo_naps wakes-word"),
