@@ -90,6 +90,15 @@ bool Suspects(const std::vector<SystemSample>& looks) {
   });
 }
 
+// Processes of the newest look that the first has not.
+std::vector<int> FoundOnlyLater(const std::vector<SystemSample>& looks) {
+  std::vector<int> found;
+  for (const ProcessFacts& process : looks.back().processes) {
+    if (FindProcess(looks.front(), process.pid) == nullptr) found.push_back(process.pid);
+  }
+  return found;
+}
+
 // A stop wakes a thread that sleeps: where it sleeps in the same wait before and after that, in all
 // looks, those after it count on from where it was.
 void LeaveOutStops(const SystemSample& newest, std::span<SystemSample> later) {
@@ -301,8 +310,15 @@ Result<TwoLooks> SampleTwice(Clock& clock, ProcessInspector& inspector,
   NoteNaps(two->looks.front(), &two->looks.back());
   if (options.observes_retries) ObserveStop(clock, inspector, options, inspect, &*two);
   if (options.observes_retries) FollowNappers(clock, inspector, options, inspect, &*two);
-  if (options.observes_retries && options.others.empty() && Suspects(two->looks))
+  if (options.observes_retries && options.others.empty() && Suspects(two->looks)) {
+    // Whom these wait for must be in every look: that they wait is not seen in each.
+    const std::vector<int> led_to = FoundOnlyLater(two->looks);
+    inspect.with.insert(inspect.with.end(), led_to.begin(), led_to.end());
+    auto again = led_to.empty() ? Result<TwoLooks>(Status::NotFound(""))
+                                : SamplePair(clock, inspector, options, inspect);
+    if (again.ok()) *two = std::move(*again);
     ObserveRetries(clock, inspector, options, inspect, &two->looks);
+  }
   if (options.observes_retries && options.others.empty() && PollForRanks(two->looks.back()))
     ObserveRanks(clock, inspector, options, inspect, &two->looks);
   else if (options.observes_retries && options.others.empty() &&

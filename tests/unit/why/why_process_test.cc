@@ -16,7 +16,9 @@
 namespace hangscope {
 namespace {
 
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 using ::testing::StartsWith;
 
 SystemSample Locked() {
@@ -92,6 +94,25 @@ TEST(WhyProcess, ARecorderIsNotKeptForLocksWithTimeLimits) {
               FindProcessHangs(clock, inspector, 10);
             }),
             50 * kMillisecond);
+}
+
+// It would count as one that works where a look has not seen it.
+TEST(WhyProcess, WhomALockThatIsTriedAgainLedToIsInEveryLook) {
+  FakeClock clock;
+  FakeProcessInspector inspector;
+  SystemSample look = Locked();
+  ThreadFacts& thread = look.processes[0].threads[0];
+  thread.wait.has_timeout = true;
+  inspector.Add(look);
+  ProcessFacts other = look.processes[0];
+  other.pid = other.threads[0].pid = other.threads[0].tid = 20;
+  look.processes.push_back(other);
+  inspector.Add(look);
+  (void)AskWhyProcess(clock, inspector, Options());
+  ASSERT_GT(inspector.asked.size(), 4u);
+  EXPECT_THAT(inspector.asked[1].second.with, IsEmpty());
+  for (size_t i = 2; i < inspector.asked.size(); ++i)
+    EXPECT_THAT(inspector.asked[i].second.with, ElementsAre(20)) << i;
 }
 
 // Whoever waits longer than a moment is told for what.
