@@ -23,6 +23,19 @@ using testing::IsEmpty;
 
 constexpr TimeNs kStepsAreSeenWithin = 20 * kSecond;
 
+// Each step takes a sanitizer several times as long.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr int kSlower = 10;
+#else
+constexpr int kSlower = 1;
+#endif
+InspectOptions WithTimeForSteps() {
+  InspectOptions options;
+  options.step_time *= kSlower;
+  options.long_step_time *= kSlower;
+  return options;
+}
+
 SystemClock steps_clock;
 
 // What its steps show, once they show a circle where one is `wanted`.
@@ -31,7 +44,7 @@ ThreadFacts::Spin StepsOf(const StartedProgram& program, bool wanted) {
   auto inspector = OpenLinuxInspector(steps_clock);
   const TimeNs end = steps_clock.Monotonic() + kStepsAreSeenWithin;
   while (steps_clock.Monotonic() < end) {
-    const auto look = (*inspector)->Inspect(program.pid(), {});
+    const auto look = (*inspector)->Inspect(program.pid(), WithTimeForSteps());
     const ThreadFacts* const thread = look.ok() ? FindThread(look.value(), program.pid()) : nullptr;
     if (thread == nullptr || !thread->spin) continue;
     // On a busy machine the time for steps may be over before the circle is closed.
@@ -97,7 +110,7 @@ TEST(Steps, LeaveWhoSleepsInACallToSleep) {
   const StartedProgram program(SPINNER, "nap");
   ASSERT_TRUE(program.is_ready());
   auto inspector = OpenLinuxInspector(steps_clock);
-  for (int i = 0; i < 60; ++i) {
+  for (int i = 0; i < 60 / kSlower; ++i) {
     const auto look = (*inspector)->Inspect(program.pid(), {});
     ASSERT_TRUE(look.ok()) << look.status().message();
     const ThreadFacts* const thread = FindThread(look.value(), program.pid());
@@ -136,7 +149,7 @@ TEST(Steps, TellCirclesOfSeveralOfOneTime) {
   auto inspector = OpenLinuxInspector(steps_clock);
   int circles = 0;
   for (int i = 0; i < 15; ++i) {
-    const auto look = (*inspector)->Inspect(program.pid(), {});
+    const auto look = (*inspector)->Inspect(program.pid(), WithTimeForSteps());
     ASSERT_TRUE(look.ok()) << look.status().message();
     int together = 0;
     for (const ThreadFacts& thread : look.value().processes[0].threads) {
@@ -156,7 +169,7 @@ TEST(Steps, TellThatSeveralAreInCirclesAtOneTime) {
   const TimeNs end = steps_clock.Monotonic() + kStepsAreSeenWithin;
   size_t together = 0;
   while (together < 2 && steps_clock.Monotonic() < end) {
-    const auto look = (*inspector)->Inspect(program.pid(), {});
+    const auto look = (*inspector)->Inspect(program.pid(), WithTimeForSteps());
     ASSERT_TRUE(look.ok()) << look.status().message();
     const auto& threads = look.value().processes[0].threads;
     together = static_cast<size_t>(
