@@ -685,9 +685,8 @@ void OpenFiles::AddLockHolders(int pid, const std::vector<const FileLockLine*>& 
 void OpenFiles::DescribeRefusedLock(int pid, bool of_flock, WaitFile* file) {
   const auto identity = proc_.Identify(DescriptorPath(pid, file->fd));
   if (!identity) return;
-  if (!locks_) locks_ = ParseFileLocks(proc_.Read("locks").value_or(""));
   std::vector<const FileLockLine*> shared;
-  for (const FileLockLine& lock : *locks_) {
+  for (const FileLockLine& lock : Locks()) {
     if (lock.waits || lock.flock != of_flock || lock.inode != identity->inode ||
         lock.device != identity->device)
       continue;
