@@ -141,7 +141,7 @@ std::vector<Goroutine> ProcessLook::ReadGoroutines(std::string* warning) {
 }
 
 void ProcessLook::AddGoroutines() {
-  if (!go_) return;
+  if (!go_ || facts_.threads.empty()) return;  // all have ended meanwhile
   std::string warning;
   goroutines_ = ReadGoroutines(&warning);
   std::vector<TaskFacts> tasks;

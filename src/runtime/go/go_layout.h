@@ -19,7 +19,6 @@ struct Slice {
 };
 
 // Of a goroutine, the structure g.
-constexpr uint64_t kStackBegin = 0;
 constexpr uint64_t kStackEnd = 8;
 constexpr uint64_t kThread = 48;  // the m that runs it
 constexpr uint64_t kSavedStackPointer = 56;
