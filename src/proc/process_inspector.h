@@ -31,12 +31,13 @@ struct InspectOptions {
   std::vector<int> with;    // processes to look at as if a wait led to them
   // Find out, too, which of their connections lead to other machines.
   bool remote_ends = false;
-  // single-step what runs, to see whether it goes in circles; needs `stop`
+  // Step a twin of what runs, to see whether it goes in circles; needs `stop`. Nobody stands still
+  // for the time that this takes.
   bool step_running = true;
-  TimeNs step_time = 20 * kMillisecond;  // at most, for each of at most `most_stepped` threads
+  TimeNs step_time = 250 * kMillisecond;  // at most, for each of at most `most_stepped` threads
   size_t most_stepped = 4;
   // of one look, for those among them that may be in a circle of many steps
-  TimeNs long_step_time = 300 * kMillisecond;
+  TimeNs long_step_time = kSecond;
   // Of those who sleep for a time again and again: find out what they do in between. Each of at
   // most `most_stepped` is followed from the end of such a sleep, which is waited for for so long,
   // to the begin of the next one.

@@ -3,6 +3,7 @@
 #include <elf.h>
 #include <errno.h>
 #include <fmt/format.h>
+#include <sched.h>
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
@@ -72,6 +73,7 @@ void LetCallGoOn(int tid) {
 #endif
 
 constexpr TimeNs kLongestWaitForEnd = 100 * kMillisecond;
+constexpr TimeNs kStopsAtOnce = 300'000;
 
 std::string WhyNotStopped(int tid, int error) {
   return fmt::format("thread {} cannot be stopped for its registers: {}", tid, ErrorText(error));
@@ -125,11 +127,13 @@ Result<std::unique_ptr<ThreadStop>> ThreadStop::Stop(Clock& clock, int tid, Time
   if (ptrace(PTRACE_INTERRUPT, tid, nullptr, nullptr) != 0)
     return Status::Io(WhyNotStopped(tid, errno));
   for (;;) {
+    const TimeNs now = clock.Monotonic();
     int status = 0;
     const pid_t got = waitpid(tid, &status, __WALL | WNOHANG);
     if (got < 0) return Status::Io(WhyNotStopped(tid, errno));
     if (got == tid && WIFSTOPPED(status)) {
       if (status >> 16 == PTRACE_EVENT_STOP) {
+        stop->held_since_ = now;
         LetCallGoOn(tid);
         return stop;
       }
@@ -139,45 +143,36 @@ Result<std::unique_ptr<ThreadStop>> ThreadStop::Stop(Clock& clock, int tid, Time
       continue;
     }
     if (got == tid) return Status::NotFound(fmt::format("thread {} has just ended", tid));
-    if (clock.Monotonic() - since > limit) return Status::Busy(WhyNotStopped(tid, ETIMEDOUT));
-    clock.Sleep(10'000);
+    if (now - since > limit) return Status::Busy(WhyNotStopped(tid, ETIMEDOUT));
+    // As a rule it stands at once; who sleeps here meanwhile finds it standing for longer.
+    if (now - since < kStopsAtOnce)
+      sched_yield();
+    else
+      clock.Sleep(10'000);
   }
 }
 
 // What is to be delivered: nothing of our own making.
-int ThreadStop::SignalOf(int status) const {
-  if (status >> 16 == PTRACE_EVENT_STOP) return 0;
-  return is_stepping_ && WSTOPSIG(status) == SIGTRAP ? 0 : WSTOPSIG(status) & 0x7f;
+int ThreadStop::SignalOf(int status) {
+  return status >> 16 == PTRACE_EVENT_STOP ? 0 : WSTOPSIG(status) & 0x7f;
 }
 
-// A thread that stops for another reason may have the trap of its step still before it, and would
-// die of that.
-void ThreadStop::DropPendingTrap() {
-  siginfo_t pending = {};
-  __ptrace_peeksiginfo_args first = {0, 0, 1};
-  const bool is_trap =
-      ptrace(static_cast<__ptrace_request>(PTRACE_PEEKSIGINFO), tid_, &first, &pending) == 1 &&
-      pending.si_signo == SIGTRAP;
-  int status = 0;
-  if (is_trap && ptrace(PTRACE_CONT, tid_, nullptr, nullptr) == 0) waitpid(tid_, &status, __WALL);
-}
+void ThreadStop::Released() { longest_hold_ = longest_hold(); }
 
 ThreadStop::~ThreadStop() {
   if (is_in_call_) return;
-  if (is_stopped_ && is_stepping_) DropPendingTrap();
   if (ptrace(PTRACE_DETACH, tid_, nullptr, signal_) == 0 || errno != ESRCH) return;
-  // Not stopped, though asked to: the kernel lets go of what is stopped, and of all when this
-  // thread ends. But the end of a step is waited for: who is let go before that dies of it, and on
-  // a busy machine it may take its time.
+  // It runs: the kernel lets go of what is stopped, and of all when this thread ends.
+  ptrace(PTRACE_INTERRUPT, tid_, nullptr, nullptr);
   const TimeNs until = clock_.Monotonic() + kLongestWaitForEnd;
   int status = 0;
-  while (is_stepping_ || clock_.Monotonic() < until) {
+  while (clock_.Monotonic() < until) {
     const pid_t got = waitpid(tid_, &status, __WALL | WNOHANG);
     if (got < 0 || (got == tid_ && !WIFSTOPPED(status))) return;
-    if (got == tid_) {
-      if (is_stepping_ && status >> 16 == PTRACE_EVENT_STOP) DropPendingTrap();
-      if (ptrace(PTRACE_DETACH, tid_, nullptr, SignalOf(status)) == 0) return;
-    }
+    // Where it stands before a call, or behind one, that is none of its signals.
+    const bool is_at_call = got == tid_ && WSTOPSIG(status) == (SIGTRAP | 0x80);
+    if (got == tid_ && ptrace(PTRACE_DETACH, tid_, nullptr, is_at_call ? 0 : SignalOf(status)) == 0)
+      return;
     clock_.Sleep(10'000);
   }
 }

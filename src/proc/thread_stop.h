@@ -6,6 +6,7 @@
 #include <signal.h>
 #include <sys/user.h>
 
+#include <algorithm>
 #include <functional>
 #include <memory>
 #include <string>
@@ -15,7 +16,7 @@
 #include "base/status.h"
 #include "proc/proc_text.h"
 #include "proc/process_memory.h"
-#include "proc/step_trace.h"
+#include "proc/steps/thread_moment.h"
 #include "proc/thread_image.h"
 
 namespace hangscope {
@@ -46,21 +47,13 @@ struct StoppedRegisters {
 // Of what ptrace gives. `read` reads the thread's code.
 StoppedRegisters UnderstandRegisters(const user_regs_struct& raw, const ReadMemory& read);
 
-struct StepLimits {
-  TimeNs until = 0;  // monotonic
-  size_t most = 0;   // steps
-  // Asked when `until` is over, and when what it said is: until when more steps are worth while. A
-  // time that is over ends the steps. May be empty.
-  std::function<TimeNs(const StepTrace&)> longer;
-};
-
 class ThreadStop {
  public:
   // Stops it; waits up to `limit` for that (a thread in uninterruptible sleep does not stop). Only
   // one tracer may have a thread, so this fails under a debugger; and where ptrace is not
   // permitted.
   static Result<std::unique_ptr<ThreadStop>> Stop(Clock& clock, int tid, TimeNs limit);
-  // Lets it go. Waits for a step that was begun, however long that takes; not for a system call.
+  // Lets it go. Does not wait for a system call that it was let into.
   ~ThreadStop();
   ThreadStop(const ThreadStop&) = delete;
   ThreadStop& operator=(const ThreadStop&) = delete;
@@ -70,52 +63,36 @@ class ThreadStop {
   int interrupted_call() const { return interrupted_call_; }
   TimeNs since() const { return since_; }
 
-  // Lets it carry out one instruction after another, until its state comes back, or for as long as
-  // `limits` allow. Stops before what must not be carried out in steps. System calls are carried
-  // out that UseOf allows; where one sleeps, the steps end and it is left to sleep: this object
-  // cannot let it go then, but the end of the thread that traces it does. A signal that comes ends
-  // the steps, and is delivered. Carries out nothing where WhyNotToStep says why.
-  //
-  // Whoever calls this must not be killed before this object ends: the kernel would leave the trap
-  // flag on, of which the target would die. See process/step_helper.h.
-  StepTrace Step(const StepLimits& limits, const ReadMemory& read, StepMemory& memory);
+  // What it is now, with those of `pages` that can be read.
+  bool CopyMoment(const std::vector<uint64_t>& pages, ThreadMoment* moment) const;
+  // Lets it go on, and notes which system calls it makes and what they tell: at most so many, and
+  // none that UseOf does not allow, which it is let go before. One that sleeps is left to sleep.
+  void NoteCalls(size_t most, TimeNs until, const ReadMemory& read, ThreadMoment* moment);
   // Lets it go on with the system call that the stop has interrupted, and stops it at its end.
-  // False: that did not come before `until`, and it is left in there as by Step.
+  // False: that did not come before `until`, and it is left in there: this object cannot let it go
+  // then without disturbing it, but the end of the thread that traces it does.
   bool FinishCall(TimeNs until);
-  // As many steps more as the trace's period, from the state that it ended in: whether it is in
-  // that state again, its floating point and vector registers included.
-  bool StepsBackInto(const StepTrace& trace, TimeNs until, const ReadMemory& read,
-                     StepMemory& memory);
-
-  // What the instruction at a pc is, as far as stepping has to know.
-  enum class StepKind { kPlain, kKernel, kNever };
+  // For how long it has stood still at a time, so far.
+  TimeNs longest_hold() const { return std::max(longest_hold_, clock_.Monotonic() - held_since_); }
 
  private:
-  ThreadStop(Clock& clock, int tid, TimeNs since) : clock_(clock), tid_(tid), since_(since) {}
-  bool ReadState(StepState* state) const;
-  bool StepOnce(TimeNs until);
-  bool GoThroughCall(const std::function<bool(TimeNs since)>& may_wait);
-  bool StepThroughCall(TimeNs until);
-  bool StepOn(StepKind kind, TimeNs until, const ReadMemory& read, StepMemory& memory,
-              StepState* state, std::vector<StepCall>* calls);
-  int SignalOf(int status) const;
-  void DropPendingTrap();
-  std::string VectorRegisters() const;
+  ThreadStop(Clock& clock, int tid, TimeNs since)
+      : clock_(clock), tid_(tid), since_(since), held_since_(since) {}
+  bool CopyRegisters(ThreadMoment* moment) const;
+  bool GoToCall(const std::function<bool(TimeNs since)>& may_wait);
+  static int SignalOf(int status);
+  void Released();
 
   Clock& clock_;
   int tid_;
-  int signal_ = 0;            // that came meanwhile
-  bool is_stopped_ = true;    // as far as is known
-  bool is_stepping_ = false;  // a step was begun, and its trap has not been seen
-  bool is_in_call_ = false;   // it was let into a system call, and has not come back
-  TimeNs since_;              // monotonic: when it was asked to stop
+  int signal_ = 0;           // that came meanwhile
+  bool is_stopped_ = true;   // as far as is known
+  bool is_in_call_ = false;  // it was let into a system call, and has not come back
+  TimeNs since_;             // monotonic: when it was asked to stop
+  TimeNs held_since_;
+  TimeNs longest_hold_ = 0;
   mutable int interrupted_call_ = -1;
 };
-
-// The kernel forces the SIGTRAP of each step upon the thread: where that is blocked or ignored, it
-// is neither afterwards, for good, and a handler for it is gone. The end of a sentence that says
-// which; null where steps change nothing.
-const char* WhyNotToStep(const TaskStatus& status);
 
 // Whether a stop leaves a thread that sleeps in system call `number` undisturbed: the kernel goes
 // on with it. Of others (epoll_wait, sigtimedwait, semop, ...) the program would see EINTR;

@@ -842,7 +842,6 @@ void ProcessLook::Stop() {
 void ProcessLook::StopThread(Work* work, ThreadFacts* thread) {
   ThreadImage image;
   int interrupted = -1;
-  const TimeNs begin = context_.clock.Monotonic();
   {
     auto stop = ThreadStop::Stop(context_.clock, work->raw.tid, kLongestWaitForStop);
     auto registers = stop.ok() ? (*stop)->Registers() : Result<ThreadRegisters>(stop.status());
@@ -853,13 +852,13 @@ void ProcessLook::StopThread(Work* work, ThreadFacts* thread) {
     image = ImageOf(work->raw.tid, *registers);
     interrupted = (*stop)->interrupted_call();
     work->python = PythonFramesOf(work->raw, image.registers.stack_pointer());
+    context_.longest_stop = std::max(context_.longest_stop, (*stop)->longest_hold());
   }
-  context_.longest_stop = std::max(context_.longest_stop, context_.clock.Monotonic() - begin);
   StoreWalk(walker_->Walk(image, context_.options.most_frames), work, thread);
   const bool was_blocked = work->raw.IsBlocked();
   if (!was_blocked) {
     if (ExplainRanks(*work, thread)) return AddPython(work, thread);
-    StepThread(work->raw.status, interrupted >= 0, image.registers.stack_pointer(), thread);
+    StepThread(interrupted >= 0, image.registers.stack_pointer(), thread);
     AddPython(work, thread);
     return;
   }

@@ -207,8 +207,7 @@ class ProcessLook {
   bool RunsOnce(const Work& work, size_t at) const;
   bool WantsStop(const Work& work) const;
   void StopThread(Work* work, ThreadFacts* thread);
-  void StepThread(const TaskStatus& status, bool was_in_call, uint64_t stack_pointer,
-                  ThreadFacts* thread);
+  void StepThread(bool was_in_call, uint64_t stack_pointer, ThreadFacts* thread);
   void FollowNap(const Work& work, ThreadFacts* thread);
   std::optional<NapPlace> NapPlaceOf(const Work& work, const ThreadFacts& thread) const;
   SteppedThread ToStep(int tid, uint64_t stack_pointer) const;

@@ -72,32 +72,29 @@ std::string BaseOf(const std::string& variable) { return variable.substr(0, vari
 
 // What runs may go in circles. It does where it is in the same state again, memory included: then
 // nothing but what others do to the memory and to the files that it reads, or a signal, ends that.
-void ProcessLook::StepThread(const TaskStatus& status, bool was_in_call, uint64_t stack_pointer,
-                             ThreadFacts* thread) {
+void ProcessLook::StepThread(bool was_in_call, uint64_t stack_pointer, ThreadFacts* thread) {
   if (!context_.options.step_running || context_.stepped >= context_.options.most_stepped) return;
-  if (const char* const why_not = WhyNotToStep(status); why_not != nullptr) {
-    Warn(fmt::format("whether thread {} ({}) goes in circles was not seen: {}", thread->tid,
-                     thread->name, why_not));
-    return;
-  }
   ++context_.stepped;
   stepped_[thread->tid] = ToStep(thread->tid, stack_pointer);
   StepTimes times;
   times.usual = context_.options.step_time;
-  times.longest = context_.options.long_step_time - context_.stepped_long;
+  times.longest = std::max<TimeNs>(0, context_.options.long_step_time - context_.stepped_long);
+  const TimeNs begin = context_.clock.Monotonic();
   const auto stepped = StepInHelper(context_.clock, {stepped_[thread->tid]}, times);
+  const TimeNs took = context_.clock.Monotonic() - begin;
+  context_.deadline += took;
   if (!stepped.ok()) {
     if (!was_in_call) Warn(stepped.status().message());  // else it may have fallen asleep
     return;
   }
   const SteppedLoop& loop = stepped.value().front();
   context_.longest_stop = std::max(context_.longest_stop, loop.held);
-  if (loop.held > 2 * times.usual) context_.stepped_long += loop.held;
+  if (took > times.usual) context_.stepped_long += took;
   StoreSpin(loop, thread);
 }
 
 SteppedThread ProcessLook::ToStep(int tid, uint64_t stack_pointer) const {
-  SteppedThread thread{tid, read_memory_, {}, {}};
+  SteppedThread thread{tid, read_memory_, &mappings_, {}, {}};
   if (const MemoryMapping* const stack = FindMapping(mappings_, stack_pointer))
     thread.stack = {stack->begin, stack->end};
   for (const MemoryMapping& mapping : mappings_) {
@@ -182,7 +179,6 @@ std::optional<NapPlace> ProcessLook::NapPlaceOf(const Work& work, const ThreadFa
 void ProcessLook::FollowNap(const Work& work, ThreadFacts* thread) {
   if (!thread->wait.has_timeout || facts_.is_32_bit || !work.raw.IsBlocked() ||
       work.raw.status.tracer != 0 || !StopIsHarmlessIn(work.raw.call->number) ||
-      WhyNotToStep(work.raw.status) != nullptr ||
       context_.followed >= context_.options.most_stepped)
     return;
   StepTimes times;

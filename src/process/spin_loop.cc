@@ -4,7 +4,7 @@
 #include <unordered_set>
 
 #include "base/build_features.h"
-#include "proc/step_calls.h"
+#include "proc/steps/step_calls.h"
 #include "process/steps/step_examiner.h"
 
 namespace hangscope {
@@ -106,7 +106,7 @@ void LoopMemory::Know(uint64_t word, uint64_t value) {
   now = value;
 }
 
-void LoopMemory::Touch(const StepRange& range, bool is_own) {
+void LoopMemory::Touch(const StepRange& range) {
   const uint64_t begin = range.address / kWord * kWord;
   const uint64_t count = (range.address + range.bytes - begin + kWord - 1) / kWord;
   std::vector<uint64_t> values(count);
@@ -118,7 +118,6 @@ void LoopMemory::Touch(const StepRange& range, bool is_own) {
       is_understood_ = false;
       return;
     }
-    if (!is_own && known != words_.end() && known->second.second != values[i]) others_write_ = true;
     Know(word, values[i]);
   }
 }
@@ -154,7 +153,7 @@ void LoopMemory::Before(const StepState& state) {
     for (const StepRange& range : effect.reads) Load(range);
   }
   touched_ = std::move(effect.writes);
-  for (const StepRange& range : touched_) Touch(range, false);
+  for (const StepRange& range : touched_) Touch(range);
 #else
   (void)state;
   is_understood_ = false;
@@ -170,7 +169,7 @@ uint64_t LoopMemory::After() {
       const auto known = words_.find(begin + i * kWord);
       if (known != words_.end()) before[i] = known->second.second;
     }
-    Touch(range, true);
+    Touch(range);
     for (uint64_t i = 0; i < count; ++i) {
       const auto known = words_.find(begin + i * kWord);
       if (known == words_.end()) continue;

@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "proc/process_memory.h"
-#include "proc/step_trace.h"
+#include "proc/steps/step_trace.h"
 #include "process/steps/loop_slice.h"
 
 namespace hangscope {
@@ -62,8 +62,6 @@ class LoopMemory final : public StepMemory {
   void KeepLoads() { keeps_loads_ = true; }
   // What it has loaded from there last, four bytes; nothing: it has not.
   std::optional<uint32_t> Loaded(uint64_t part) const;
-  // Somebody else has changed a word that it writes.
-  bool others_write() const { return others_write_; }
   // Words that held another value after a store than before it, since TakeChanged().
   const std::set<uint64_t>& changed() const { return changed_; }
   std::vector<uint64_t> TakeChanged();
@@ -78,7 +76,7 @@ class LoopMemory final : public StepMemory {
   };
   void Know(uint64_t word, uint64_t value);
   void Load(const StepRange& range);
-  void Touch(const StepRange& range, bool is_own);
+  void Touch(const StepRange& range);
 
   const ReadMemory& read_;
   const std::unique_ptr<StepExaminer> examiner_;
@@ -90,7 +88,6 @@ class LoopMemory final : public StepMemory {
   std::set<uint64_t> changed_;
   std::vector<LoopStore> stores_;
   size_t step_ = 0;
-  bool others_write_ = false;
   bool keeps_loads_ = false;
   std::unordered_map<uint64_t, uint32_t> loads_;
   std::map<std::pair<uint64_t, size_t>, Progression> progressions_;  // by pc and register

@@ -26,14 +26,19 @@
 
 #include "proc/proc_folder.h"
 #include "proc/thread_stop.h"
+#include "process/steps/thread_twin.h"
 
 namespace hangscope {
 namespace {
 
+constexpr size_t kFirstSteps = 100;
+constexpr size_t kUsualSteps = 4000;
 constexpr size_t kMostStepsInAll = 100'000;
 constexpr size_t kMostStepsTwice = 2000;  // a longer circle is gone around once where that will do
-constexpr TimeNs kLongestWaitForHelper = kSecond;  // besides its steps; the machine may be busy
-constexpr int kTimesUsual = 3;                     // where the machine is too busy for enough steps
+constexpr TimeNs kLongestWaitForHelper = kSecond;    // besides its steps; the machine may be busy
+constexpr TimeNs kLongestNotes = 20 * kMillisecond;  // of the calls that a thread makes
+constexpr size_t kFewCalls = 16, kManyCalls = 128;
+constexpr int kMostMoments = 4;  // of a thread, to step from
 constexpr size_t kMostSentReads = 65536;
 constexpr size_t kMostSentCalls = 64;
 constexpr size_t kMostSentFlickers = 256;
@@ -156,117 +161,284 @@ bool Works(const LoopMemory& memory, const CodeRange& stack) {
   return std::count_if(memory.changed().begin(), memory.changed().end(), is_outside) >= kManyWords;
 }
 
-// What a thread did while it was held, and what is found out of that afterwards.
-struct HeldSteps {
-  explicit HeldSteps(const ReadMemory& read) : memory(read) {}
-  LoopMemory memory;
+void AddPage(uint64_t address, const SteppedThread& thread, std::set<uint64_t>* pages) {
+  const MemoryMapping* const mapping = FindMapping(*thread.mappings, address);
+  if (mapping != nullptr && mapping->writable)
+    pages->insert(address / kMomentPageBytes * kMomentPageBytes);
+}
+
+// Memory that a thread is likely to come to, so that it is copied while it stands.
+std::set<uint64_t> LikelyPages(const SteppedThread& thread, const ThreadRegisters& registers) {
+  constexpr uint64_t kOfStack = 16384, kMostOfMapping = 16, kMostOfAll = 96;
+  std::set<uint64_t> pages;
+  for (uint64_t bytes = 0; bytes < kOfStack; bytes += kMomentPageBytes)
+    AddPage(registers.stack_pointer() + bytes, thread, &pages);
+  for (const auto& value : registers.values) {
+    if (value) AddPage(*value, thread, &pages);
+  }
+  for (const MemoryMapping& mapping : *thread.mappings) {
+    if (!mapping.writable || mapping.inode == 0 ||
+        mapping.size_bytes() > kMostOfMapping * kMomentPageBytes)
+      continue;
+    for (uint64_t page = mapping.begin; page < mapping.end; page += kMomentPageBytes) {
+      if (pages.size() < kMostOfAll) pages.insert(page);
+    }
+  }
+  return pages;
+}
+
+// A thread whose twin is stepped, and what is found out so.
+struct Followed {
+  explicit Followed(const SteppedThread& its_thread) : thread(its_thread) {}
+
+  const SteppedThread& thread;
+  std::unique_ptr<ThreadTwin> twin;
+  ReadMemory read;  // of the twin's
+  ThreadMoment moment;
+  std::set<uint64_t> pages;  // to be copied besides those that are likely
+  size_t calls = 0;          // to be noted
+  TimeNs held = 0;           // for how long at a time, at most
+  // Of the newest moment:
+  std::unique_ptr<LoopMemory> memory;
   StepTrace trace;
   SteppedLoop loop;
+  size_t first = 0;  // of the round, or of all
   bool may_be_round = false;
 };
 
-void StepHeld(Clock& clock, ThreadStop& stop, const SteppedThread& thread, TimeNs usual, TimeNs end,
-              HeldSteps* held) {
-  LoopMemory& memory = held->memory;
-  SteppedLoop& loop = held->loop;
+bool MakeTwin(Clock& clock, Followed* followed) {
+  auto twin = ThreadTwin::Make(clock, *followed->thread.mappings, followed->thread.read);
+  if (!twin.ok()) return false;
+  followed->twin = std::move(*twin);
+  followed->read = [&of = *followed->twin](uint64_t address, void* into, size_t bytes) {
+    return of.Read(address, into, bytes);
+  };
+  return true;
+}
+
+// As it stands.
+bool CopyMoment(const ThreadStop& stop, Followed* followed) {
+  auto registers = stop.Registers();
+  if (!registers.ok()) return false;
+  std::set<uint64_t> pages = LikelyPages(followed->thread, *registers);
+  pages.insert(followed->pages.begin(), followed->pages.end());
+  followed->moment = {};
+  return stop.CopyMoment({pages.begin(), pages.end()}, &followed->moment);
+}
+
+void LetGo(std::unique_ptr<ThreadStop> stop, Followed* followed) {
+  followed->held = std::max(followed->held, stop->longest_hold());
+}
+
+// Of one time: all of them stand at once, for as long as it takes to copy. False: one of them does
+// not stop.
+bool CopyMoments(Clock& clock, std::vector<Followed>* all) {
+  std::vector<std::unique_ptr<ThreadStop>> stops;
+  for (const Followed& each : *all) {
+    stops.push_back(StopBetweenCalls(clock, each.thread.tid));
+    if (stops.back() == nullptr) return false;
+  }
+  for (size_t i = 0; i < all->size(); ++i) {
+    if (!CopyMoment(*stops[i], &(*all)[i])) return false;
+  }
+  const auto note = [&](ThreadStop& stop, Followed& each) {
+    if (each.calls > 0)
+      stop.NoteCalls(each.calls, clock.Monotonic() + kLongestNotes, each.thread.read, &each.moment);
+  };
+  const bool is_one = all->size() == 1;
+  for (size_t i = 0; i < all->size(); ++i) {
+    if (is_one) note(*stops[i], (*all)[i]);
+    LetGo(std::move(stops[i]), &(*all)[i]);
+  }
+  for (Followed& each : *all) {
+    if (is_one || each.calls == 0) continue;
+    auto stop = StopBetweenCalls(clock, each.thread.tid);
+    if (stop == nullptr) return false;
+    note(*stop, each);
+    LetGo(std::move(stop), &each);
+  }
+  return true;
+}
+
+void StepTwin(Clock& clock, const StepTimes& times, Followed* followed) {
+  const SteppedThread& thread = followed->thread;
+  followed->memory = std::make_unique<LoopMemory>(followed->read);
+  followed->loop = {};
+  followed->trace = {};
+  followed->may_be_round = false;
+  LoopMemory& memory = *followed->memory;
+  SteppedLoop& loop = followed->loop;
   const TimeNs start = clock.Monotonic();
-  end = std::max(end, start + usual);
   StepLimits limits;
-  constexpr TimeNs kFirstLook = kMillisecond / 2;
-  limits.until = start + std::min(kFirstLook, usual);
-  limits.most = kMostStepsInAll;
-  // Where vectors count, the circle is gone around twice, and must close in half of the time.
-  std::optional<TimeNs> may_be_longer;
-  limits.longer = [&](const StepTrace& so_far) {
+  limits.most = kFirstSteps;
+  limits.until = start + std::max(times.usual, times.longest);
+  bool is_longer = false;
+  limits.longer = [&](const StepTrace& so_far) -> size_t {
+    const size_t steps = so_far.states.size();
     // Often enough is seen much sooner. Not that a loop looks for something: what it looks for may
     // come yet, as a lock does that is given back.
-    if (const TimeNs now = clock.Monotonic(); now < start + usual) {
+    if (steps < kUsualSteps) {
       const bool is_enough = memory.is_understood() && Works(memory, thread.stack);
-      return is_enough ? TimeNs{0} : std::min(start + usual, now + (now - start));
+      return is_enough || clock.Monotonic() > start + times.usual
+                 ? 0
+                 : std::min(kUsualSteps, 2 * steps);
     }
-    // On a busy machine it may hardly have begun.
-    constexpr size_t kFewSteps = 1000;
-    const TimeNs soon = start + kTimesUsual * usual;
-    if (may_be_longer) return *may_be_longer;
-    if (memory.is_understood() && so_far.states.size() < kFewSteps && clock.Monotonic() < soon)
-      return soon;
-    may_be_longer = 0;
-    if (!memory.is_understood() || !IsInALoop(so_far)) return TimeNs{0};
+    if (is_longer || !memory.is_understood() || !IsInALoop(so_far)) return 0;
     LoopSlice slice;
     const bool is_steady = FindSteadyRound(so_far.states, memory.stores(), thread.clock_code,
                                            memory.examiner(), &slice)
                                .has_value();
     const bool may_come_back =
         !is_steady && (!memory.Counts() || (!slice.registers.empty() && !memory.CountsIn(slice)));
-    if (may_come_back) may_be_longer = memory.uses_vectors() ? start + (end - start) / 2 : end;
-    return *may_be_longer;
+    is_longer = true;
+    // Where vectors count, the circle is gone around twice, and must close in half of the steps.
+    const size_t most = memory.uses_vectors() ? kMostStepsInAll / 2 : kMostStepsInAll;
+    return may_come_back && times.longest > 0 ? most : 0;
   };
-  held->trace = stop.Step(limits, thread.read, memory);
-  const StepTrace& trace = held->trace;
+  if (!followed->twin->BeAt(followed->moment)) return;
+  followed->trace = followed->twin->Step(limits, memory);
+  const StepTrace& trace = followed->trace;
   if (trace.states.size() < 2) return;
   loop.steps = trace.states.size() - 1;
   loop.stack_pointer = trace.states.back().general[ThreadRegisters::kStackPointer];
   const size_t looked_at = trace.period > 0 ? trace.period : loop.steps;
-  const size_t first = loop.steps - looked_at;
-  loop.access = ExamineSteps(std::span(trace.states).subspan(first, looked_at), thread.read);
+  followed->first = loop.steps - looked_at;
+  loop.access =
+      ExamineSteps(std::span(trace.states).subspan(followed->first, looked_at), followed->read);
   // What it may have changed before it came into the circle counts as part of that, too.
   loop.flickers = memory.TakeChanged();
   // The same again, with an eye on what the registers that are no part of a state hold, and on
   // whether the calls find the same.
   const bool is_proven = trace.period > kMostStepsTwice && memory.is_understood() &&
                          !loop.access.uses_vectors && trace.calls.empty();
-  const TimeNs until = std::max(end, clock.Monotonic() + usual);
-  if (trace.period > 0 && (is_proven || stop.StepsBackInto(trace, until, thread.read, memory))) {
+  const TimeNs until = std::max(limits.until, clock.Monotonic() + times.usual);
+  if (trace.period > 0 && (is_proven || followed->twin->StepsBackInto(trace, until, memory))) {
     loop.period = trace.period;
     loop.changes_memory = !memory.is_understood();
     if (!is_proven) loop.flickers = memory.TakeChanged();
   }
   // Who waits so for a lock that others have, and give back, is none that spins.
-  const bool is_moved = memory.others_write() || FoundAnotherWord(trace, thread.read);
+  const bool is_moved = FoundAnotherWord(trace, thread.read);
   if (is_moved) loop.period = 0;
-  const bool all_calls = CollectCalls(trace, first, &loop.calls);
+  const bool all_calls = CollectCalls(trace, followed->first, &loop.calls);
   loop.access.calls_kernel = loop.access.calls_kernel || trace.wants_kernel || !all_calls;
   if (loop.period == 0)
     loop.changes_memory = !loop.access.understood || !loop.access.writes.empty();
-  held->may_be_round =
+  followed->may_be_round =
       loop.period == 0 && !is_moved && !trace.wants_kernel && all_calls && memory.is_understood();
 }
 
-void FindRound(const SteppedThread& thread, HeldSteps* held) {
-  if (!held->may_be_round) return;
-  LoopMemory& memory = held->memory;
-  const StepTrace& trace = held->trace;
+void FindRound(Followed* followed) {
+  if (!followed->may_be_round) return;
+  const SteppedThread& thread = followed->thread;
+  LoopMemory& memory = *followed->memory;
+  const StepTrace& trace = followed->trace;
   LoopSlice slice;
   const auto round =
       FindSteadyRound(trace.states, memory.stores(), thread.clock_code, memory.examiner(), &slice);
-  if (round && LooksForSomething(slice, thread.stack))
-    TellRound(trace, *round, *round + slice.steps, slice, thread.stack, memory, thread.read,
-              &held->loop);
+  if (!round || !LooksForSomething(slice, thread.stack)) return;
+  TellRound(trace, *round, *round + slice.steps, slice, thread.stack, memory, followed->read,
+            &followed->loop);
+  followed->first = *round;
+}
+
+// Whether another moment may show more: with more of its calls, or with memory of that moment.
+bool WantsAnotherMoment(Followed* followed) {
+  if (followed->twin->wants_calls() && followed->calls < kManyCalls) {
+    followed->calls = followed->calls == 0 ? kFewCalls : kManyCalls;
+    return true;
+  }
+  constexpr size_t kMostLate = 64;
+  const std::set<uint64_t>& late = followed->twin->late_pages();
+  const size_t known = followed->pages.size();
+  if (late.size() > kMostLate || Works(*followed->memory, followed->thread.stack)) return false;
+  followed->pages.insert(late.begin(), late.end());
+  return followed->loop.period == 0 && !followed->trace.states.empty() &&
+         followed->pages.size() > known && IsInALoop(followed->trace);
+}
+
+// The thread is at one of the round's steps. Of registers that do not decide on its way nothing is
+// asked.
+bool IsInRound(const Followed& followed, const StepState& now) {
+  constexpr size_t kOverwritten[] = {2, 11};  // by calls
+  const std::vector<StepState>& states = followed.trace.states;
+  const auto begin = states.begin() + static_cast<long>(followed.first);
+  const auto end = begin + static_cast<long>(followed.loop.period) + 1;
+  if (followed.loop.in_part && IsIn(followed.thread.clock_code, now.pc)) return true;
+  return std::any_of(begin, end, [&](const StepState& state) {
+    if (state.pc != now.pc) return false;
+    if (followed.loop.in_part) return true;
+    StepState same = now;
+    for (const size_t each : kOverwritten) {
+      if (!followed.trace.calls.empty()) same.general[each] = state.general[each];
+    }
+    return same.general == state.general && same.segments == state.segments;
+  });
+}
+
+// What it looks at is in its memory what it is in the twin's.
+bool FindsTheSame(const Followed& followed) {
+  constexpr uint64_t kWordBytes = 8;
+  constexpr size_t kMostCompared = 4096;
+  const std::vector<uint64_t>& flickers = followed.loop.flickers;
+  size_t compared = 0;
+  for (const StepRange& range : followed.loop.access.reads) {
+    const uint64_t end = range.address + range.bytes;
+    for (uint64_t at = range.address; at < end; at = (at / kWordBytes + 1) * kWordBytes) {
+      if (std::binary_search(flickers.begin(), flickers.end(), at / kWordBytes * kWordBytes))
+        continue;
+      uint64_t one = 0, other = 0;
+      const size_t bytes = std::min(end, (at / kWordBytes + 1) * kWordBytes) - at;
+      if (followed.thread.read(at, &one, bytes) && followed.read(at, &other, bytes) && one != other)
+        return false;
+      if (++compared >= kMostCompared) return true;
+    }
+  }
+  return true;
+}
+
+// The twin tells what the thread would do if nobody else did anything. Whether that is so, the
+// thread tells, a few times.
+bool IsStillThere(Clock& clock, Followed* followed) {
+  for (const TimeNs later : {kMillisecond, 4 * kMillisecond, 15 * kMillisecond}) {
+    clock.Sleep(later);
+    auto stop = StopBetweenCalls(clock, followed->thread.tid);
+    ThreadMoment now;
+    if (stop == nullptr || !stop->CopyMoment({}, &now)) return false;
+    LetGo(std::move(stop), followed);
+    if (!IsInRound(*followed, now.State()) || !FindsTheSame(*followed)) return false;
+  }
+  return true;
+}
+
+void ForgetRound(SteppedLoop* loop) {
+  loop->period = 0;
+  loop->in_part = false;
+  loop->changes_memory = !loop->access.understood || !loop->access.writes.empty();
 }
 
 // Empty where one of them does not stop.
 std::vector<SteppedLoop> StepHere(Clock& clock, const std::vector<SteppedThread>& threads,
                                   const StepTimes& times) {
-  std::vector<std::unique_ptr<HeldSteps>> held;
-  const TimeNs begin = clock.Monotonic();
-  {
-    std::vector<std::unique_ptr<ThreadStop>> stops;
-    for (const SteppedThread& thread : threads) {
-      stops.push_back(StopBetweenCalls(clock, thread.tid));
-      if (stops.back() == nullptr) return {};
-    }
-    const TimeNs end = clock.Monotonic() + std::max(times.longest, times.usual);
-    for (size_t i = 0; i < threads.size(); ++i) {
-      held.push_back(std::make_unique<HeldSteps>(threads[i].read));
-      StepHeld(clock, *stops[i], threads[i], times.usual, end, held.back().get());
-    }
+  std::vector<Followed> all;
+  for (const SteppedThread& thread : threads) {
+    if (!MakeTwin(clock, &all.emplace_back(thread))) return {};
   }
-  const TimeNs for_so_long = clock.Monotonic() - begin;
+  for (int moments = 1;; ++moments) {
+    if (!CopyMoments(clock, &all)) return {};
+    bool again = false;
+    for (Followed& each : all) {
+      StepTwin(clock, times, &each);
+      FindRound(&each);
+      again = WantsAnotherMoment(&each) || again;
+    }
+    if (!again || moments >= kMostMoments) break;
+  }
   std::vector<SteppedLoop> loops;
-  for (size_t i = 0; i < threads.size(); ++i) {
-    FindRound(threads[i], held[i].get());
-    loops.push_back(std::move(held[i]->loop));
-    loops.back().held = for_so_long;
+  for (Followed& each : all) {
+    if (each.loop.period > 0 && !IsStillThere(clock, &each)) ForgetRound(&each.loop);
+    each.loop.held = each.held;
+    loops.push_back(std::move(each.loop));
   }
   return loops;
 }
@@ -324,33 +496,36 @@ std::unique_ptr<ThreadStop> StopInNap(Clock& clock, int tid, const NapPlace& nap
   return nullptr;
 }
 
-// Waits for the end of its nap, and follows it to the next. The nap itself is as long as it was.
-SteppedLoop StepFromNap(Clock& clock, const SteppedThread& thread, const StepTimes& times) {
-  const ReadMemory& read = thread.read;
-  SteppedLoop loop;
-  LoopMemory memory(read);
-  memory.KeepLoads();
-  StepTrace trace;
+// From the end of its nap to the begin of the next, which the thread goes to meanwhile. The nap
+// itself is as long as it was. Empty where it does not come to that.
+std::optional<SteppedLoop> StepFromNap(Clock& clock, const StepTimes& times, Followed* followed) {
+  const NapPlace& nap = *times.nap;
   {
-    auto stop = StopInNap(clock, thread.tid, *times.nap);
-    if (stop == nullptr || !stop->FinishCall(clock.Monotonic() + times.longest_nap)) return loop;
-    const TimeNs begin = clock.Monotonic();
-    StepLimits limits;
-    limits.until = begin + kTimesUsual * times.usual;
-    limits.most = kMostStepsInAll;
-    trace = stop->Step(limits, read, memory);
-    stop.reset();
-    loop.held = clock.Monotonic() - begin;
+    auto stop = StopInNap(clock, followed->thread.tid, nap);
+    if (stop == nullptr || !stop->FinishCall(clock.Monotonic() + times.longest_nap) ||
+        !CopyMoment(*stop, followed))
+      return std::nullopt;
+    stop->NoteCalls(kManyCalls, clock.Monotonic() + kLongestNotes, followed->thread.read,
+                    &followed->moment);
+    LetGo(std::move(stop), followed);
   }
+  SteppedLoop loop;
+  LoopMemory memory(followed->read);
+  memory.KeepLoads();
+  StepLimits limits;
+  limits.most = kMostStepsInAll;
+  limits.until = clock.Monotonic() + times.usual;
+  if (!followed->twin->BeAt(followed->moment)) return std::nullopt;
+  const StepTrace trace = followed->twin->Step(limits, memory);
   if (trace.states.size() < 2 || !trace.wants_kernel || !memory.is_understood()) return loop;
   loop.steps = trace.states.size() - 1;
-  loop.stack_pointer = times.nap->stack_pointer_back;
-  const auto round = RoundOf(trace, *times.nap, memory.examiner());
+  loop.stack_pointer = nap.stack_pointer_back;
+  const auto round = RoundOf(trace, nap, memory.examiner());
   if (!round) return loop;
   const auto [begin, end] = *round;
   std::vector<StepState> states(trace.states.begin() + static_cast<long>(begin),
                                 trace.states.begin() + static_cast<long>(end) + 1);
-  const bool is_call = times.nap->back == times.nap->pc;
+  const bool is_call = nap.back == nap.pc;
   StepState after = AfterNap(states.back(), states.front());
   if (is_call) {  // the kernel leaves the others
     after = states.back();
@@ -358,12 +533,28 @@ SteppedLoop StepFromNap(Clock& clock, const SteppedThread& thread, const StepTim
     for (const size_t each : {0, 2, 11}) after.general[each] = states.front().general[each];
   }
   states.push_back(after);
-  const LoopSlice slice =
-      SliceLoop(states, begin, memory.stores(), thread.clock_code, true, memory.examiner());
+  const LoopSlice slice = SliceLoop(states, begin, memory.stores(), followed->thread.clock_code,
+                                    true, memory.examiner());
   if (!slice.closes || !CollectCalls(trace, begin, &loop.calls)) return loop;
-  TellRound(trace, begin, end, slice, thread.stack, memory, read, &loop);
+  TellRound(trace, begin, end, slice, followed->thread.stack, memory, followed->read, &loop);
   loop.found = HashOfParts(slice.polls, [&](uint64_t part) { return memory.Loaded(part); });
   return loop;
+}
+
+std::vector<SteppedLoop> FollowNapHere(Clock& clock, const SteppedThread& thread,
+                                       const StepTimes& times) {
+  Followed followed(thread);
+  if (!MakeTwin(clock, &followed)) return {};
+  std::optional<SteppedLoop> loop;
+  for (int moments = 0; moments < 2; ++moments) {
+    loop = StepFromNap(clock, times, &followed);
+    const std::set<uint64_t>& late = followed.twin->late_pages();
+    if (!loop || loop->period > 0 || late.empty()) break;
+    followed.pages.insert(late.begin(), late.end());
+  }
+  if (!loop) return {};
+  loop->held = followed.held;
+  return {std::move(*loop)};
 }
 
 template <typename T>
@@ -402,8 +593,8 @@ void Send(int fd, const SteppedLoop& loop) {
   }
 }
 
-// Never returns. No signal but SIGKILL may end it while a thread has its trap flag on: nor may one
-// that was meant for the group, or for all of this name.
+// Never returns. No signal but SIGKILL ends it while it holds a thread: nor one that was meant for
+// the group, or for all of this name.
 [[noreturn]] void BeHelper(Clock& clock, int fd, const std::vector<SteppedThread>& threads,
                            const StepTimes& times) {
   sigset_t all;
@@ -411,9 +602,8 @@ void Send(int fd, const SteppedLoop& loop) {
   sigprocmask(SIG_BLOCK, &all, nullptr);
   (void)setpgid(0, 0);
   prctl(PR_SET_NAME, "stepper");
-  const std::vector<SteppedLoop> loops = times.nap
-                                             ? std::vector{StepFromNap(clock, threads[0], times)}
-                                             : StepHere(clock, threads, times);
+  const std::vector<SteppedLoop> loops =
+      times.nap ? FollowNapHere(clock, threads[0], times) : StepHere(clock, threads, times);
   for (const SteppedLoop& loop : loops) Send(fd, loop);
   _exit(0);
 }

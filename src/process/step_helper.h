@@ -1,9 +1,5 @@
-// Single-steps threads, in a process of its own.
-//
-// A thread whose tracer is killed goes on, as a rule. Not one that was told to carry out a single
-// instruction: the kernel leaves the CPU's trap flag on, and the next instruction kills the program
-// with SIGTRAP. So a helper steps, which ends within the time it is given whatever becomes of this
-// process, and lets go before it says what it has seen.
+// Steps the twins of threads, in a process of its own: when that ends, whatever becomes of this
+// one, the kernel lets go of all that it holds.
 #ifndef HANGSCOPE_PROCESS_STEP_HELPER_H
 #define HANGSCOPE_PROCESS_STEP_HELPER_H
 
@@ -13,6 +9,7 @@
 
 #include "base/clock.h"
 #include "base/status.h"
+#include "proc/proc_text.h"
 #include "process/spin_loop.h"
 
 namespace hangscope {
@@ -24,7 +21,7 @@ struct SteppedLoop {
   // what it writes is not the same after a period as before; or that is not known
   bool changes_memory = true;
   uint64_t stack_pointer = 0;  // at its end
-  TimeNs held = 0;             // for how long the thread was stopped
+  TimeNs held = 0;             // for how long the thread stood still at a time, at most
   LoopAccess access;           // of the period; without one, of all steps
   struct Call {
     StepCall call;
@@ -53,9 +50,10 @@ struct NapPlace {
   uint64_t stack_pointer_back = 0;
 };
 
+// For how long a twin is stepped. No thread stands still for that.
 struct StepTimes {
   TimeNs usual = 0;    // for every thread
-  TimeNs longest = 0;  // for one that may be in a long circle
+  TimeNs longest = 0;  // for one that may be in a long circle; 0: for none
   // Of one that naps: from there to there, instead of from where it is.
   std::optional<NapPlace> nap;
   TimeNs longest_nap = 0;  // that is waited for
@@ -64,15 +62,15 @@ struct StepTimes {
 struct SteppedThread {
   int tid = 0;
   ReadMemory read;  // of its memory
+  const std::vector<MemoryMapping>* mappings = nullptr;
   // Where they are there; nothing: not known.
   CodeRange clock_code;
   CodeRange stack;
 };
 
-// Holds `threads`, all at one time, and steps one after another: each for about `times.usual`, or,
-// where it may still come back to where it was, until all of them took `times.longest`. While one
-// is stepped, the others stand. What each did, in their order; fails where one could not be held.
-// One that naps is one alone.
+// Copies `threads`, all at one time, and steps the twin of one after another. What each did, in
+// their order; fails where one could not be held. One that naps is one alone. Of a circle the
+// thread itself was seen to be in it a few times more.
 Result<std::vector<SteppedLoop>> StepInHelper(Clock& clock,
                                               const std::vector<SteppedThread>& threads,
                                               const StepTimes& times);

@@ -303,7 +303,6 @@ Result<TwoLooks> SampleTwice(Clock& clock, ProcessInspector& inspector,
     if (look.end - two->looks.front().begin >= WhyProcessOptions::kQuietFor)
       options.observing(fmt::format("looking at what process {} spins for", options.pid));
     inspect.with = look.leads;
-    inspect.long_step_time = std::max<TimeNs>(0, inspect.long_step_time - look.longest_stop);
     auto again = SamplePair(clock, inspector, options, inspect);
     if (again.ok()) *two = std::move(*again);
   }
@@ -425,7 +424,7 @@ ProcessHangs FindProcessHangs(Clock& clock, ProcessInspector& inspector,
   options.stop = question.step;
   options.observes_retries = false;  // who records asks again, and must not be kept from it
   InspectOptions inspect;
-  inspect.long_step_time = 0;  // the program is to be slowed as little as may be
+  inspect.long_step_time = 0;  // who records does not wait for that
   inspect.descendants = question.descendants;
   inspect.also = question.also;
   inspect.stop_asleep = false;  // it is followed, and would be seen to move

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "proc/process_memory.h"
-#include "proc/step_trace.h"
+#include "proc/steps/step_trace.h"
 #include "process/steps/step_examiner.h"
 
 namespace hangscope {

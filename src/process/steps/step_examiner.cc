@@ -115,11 +115,6 @@ bool OnlyNamesMemory(unsigned id) {
   }
 }
 
-StepCall CallOf(const StepState& state) {
-  const auto& g = state.general;
-  return {static_cast<int>(g[0]), {g[5], g[4], g[1], g[10], g[8], g[9]}, 0};
-}
-
 bool IsAddition(unsigned id) {
   return id == X86_INS_ADD || id == X86_INS_SUB || id == X86_INS_INC || id == X86_INS_DEC ||
          id == X86_INS_XADD;
@@ -368,7 +363,7 @@ StepEffect StepExaminer::EffectOf(const StepState& state) {
   effect.reads_clock = ReadsClock(instruction->id);
   effect.uses_vectors = UsesVectors(*instruction);
   effect.is_call = instruction->id == X86_INS_SYSCALL;
-  if (effect.is_call) CollectCall(CallOf(state), read_, &effect);
+  if (effect.is_call) CollectCall(CallAt(state), read_, &effect);
   CollectOperands(*instruction, state, &effect);
   CollectStack(*instruction, state, &effect);
   return effect;

@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "proc/process_memory.h"
-#include "proc/step_calls.h"
-#include "proc/step_trace.h"
+#include "proc/steps/step_calls.h"
+#include "proc/steps/step_trace.h"
 
 struct cs_insn;
 

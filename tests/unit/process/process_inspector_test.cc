@@ -535,16 +535,34 @@ TEST(Stops, EndSoonerWhereAThreadIsSeenToWork) {
   patient.long_step_time = 5 * kSecond;
   std::optional<ThreadFacts::Spin> spin;
   const TimeNs end = system_clock.Monotonic() + kGenerous;
-  SystemSample look;
+  TimeNs took = 0;
   while (!spin && system_clock.Monotonic() < end) {
-    look = Inspect(program.pid(), patient);
+    const TimeNs begin = system_clock.Monotonic();
+    const SystemSample look = Inspect(program.pid(), patient);
+    took = system_clock.Monotonic() - begin;
     const ThreadFacts* const thread = FindThread(look, program.pid());
     ASSERT_NE(thread, nullptr);
     spin = thread->spin;
   }
   ASSERT_TRUE(spin.has_value());
   EXPECT_EQ(spin->period, 0u);
-  EXPECT_LT(look.longest_stop, patient.step_time / 2);
+  EXPECT_LT(took, patient.step_time / 2);
+}
+
+// Whatever is found out of it: a twin is stepped. On a busy machine who holds it may have to wait
+// now and then, but not each time.
+TEST(Stops, LastForAMomentHoweverLongTheStepsTake) {
+  for (const char* const way : {"flag", "list", "compute", "read", "both"}) {
+    const StartedProgram program(SPINNER, way);
+    ASSERT_TRUE(program.is_ready());
+    TimeNs least = kGenerous;
+    for (int i = 0; i < 10 && least >= kMillisecond; ++i) {
+      const SystemSample look = Inspect(program.pid());
+      EXPECT_GT(look.longest_stop, 0) << way;
+      least = std::min(least, look.longest_stop);
+    }
+    EXPECT_LT(least, kMillisecond) << way;
+  }
 }
 
 bool IsRunning(int pid, TimeNs more) {
@@ -574,16 +592,22 @@ TEST(Stops, EndWhenWhoStoppedIsKilled) {
   EXPECT_TRUE(IsRunning(program.pid(), 20 * kMillisecond));
 }
 
-// Has Ctrl-Z pressed while a thread is asked to stop.
+// Has Ctrl-Z pressed while a thread is held.
 class SuspendingClock final : public Clock {
  public:
-  TimeNs Monotonic() override { return system_clock.Monotonic(); }
-  TimeNs Wall() override { return system_clock.Wall(); }
-  void Sleep(TimeNs time) override {
-    if (!pressed.exchange(true)) kill(getpid(), SIGTSTP);
-    system_clock.Sleep(time);
+  explicit SuspendingClock(int held) : held_(held) {}
+  TimeNs Monotonic() override {
+    const auto text = ProcFolder("/proc").Read(std::to_string(held_) + "/status");
+    const auto status = text ? ParseTaskStatus(*text) : std::nullopt;
+    if (status && status->tracer != 0 && !pressed.exchange(true)) kill(getpid(), SIGTSTP);
+    return system_clock.Monotonic();
   }
+  TimeNs Wall() override { return system_clock.Wall(); }
+  void Sleep(TimeNs time) override { system_clock.Sleep(time); }
   std::atomic<bool> pressed = false;
+
+ private:
+  const int held_;
 };
 
 TEST(Stops, EndBeforeCtrlZStopsTheInspector) {
@@ -592,18 +616,18 @@ TEST(Stops, EndBeforeCtrlZStopsTheInspector) {
   const pid_t watcher = fork();
   if (watcher == 0) {
     setpgid(0, 0);  // the shell of this job is the test
-    SuspendingClock clock;
+    SuspendingClock clock(program.pid());
     auto inspector = OpenLinuxInspector(clock);
     InspectOptions options;
-    options.step_running = false;  // only stops are slept for then, and not those that come at once
-    for (int i = 0; i < 200 && !clock.pressed; ++i)
+    options.step_running = false;
+    for (int i = 0; i < 20 && !clock.pressed; ++i)
       (void)(*inspector)->Inspect(program.pid(), options).ok();
     _exit(clock.pressed ? 0 : 1);
   }
   setpgid(watcher, watcher);
   int status = 0;
   waitpid(watcher, &status, WUNTRACED);
-  if (WIFEXITED(status)) GTEST_SKIP() << "no thread took its time to stop, or Ctrl-Z stops nobody";
+  if (WIFEXITED(status)) GTEST_SKIP() << "Ctrl-Z stops nobody here";
   ASSERT_TRUE(WIFSTOPPED(status));
   EXPECT_TRUE(IsRunning(program.pid(), 20 * kMillisecond)) << "it is stopped until fg";
   kill(watcher, SIGCONT);

@@ -10,7 +10,7 @@
 #include <string>
 
 #include "fakes/started_program.h"
-#include "proc/step_calls.h"
+#include "proc/steps/step_calls.h"
 #include "process/linux_inspector.h"
 #include "process/process_words.h"
 

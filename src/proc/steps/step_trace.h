@@ -1,6 +1,6 @@
 // What a thread's steps, one instruction each, have shown of it.
-#ifndef HANGSCOPE_PROC_STEP_TRACE_H
-#define HANGSCOPE_PROC_STEP_TRACE_H
+#ifndef HANGSCOPE_PROC_STEPS_STEP_TRACE_H
+#define HANGSCOPE_PROC_STEPS_STEP_TRACE_H
 
 #include <array>
 #include <cstdint>

@@ -1,12 +1,12 @@
 // System calls that a thread may be carried through while it is stepped: those that ask whether
 // something has come, and change nothing where it has not.
-#ifndef HANGSCOPE_PROC_STEP_CALLS_H
-#define HANGSCOPE_PROC_STEP_CALLS_H
+#ifndef HANGSCOPE_PROC_STEPS_STEP_CALLS_H
+#define HANGSCOPE_PROC_STEPS_STEP_CALLS_H
 
 #include <vector>
 
 #include "proc/process_memory.h"
-#include "proc/step_trace.h"
+#include "proc/steps/step_trace.h"
 
 namespace hangscope {
 
@@ -16,6 +16,9 @@ enum class CallUse {
   kClock,   // its result is another one each time: a time, a CPU
   kNever,   // may change the world, or sleeps
 };
+
+// What a thread asks that is before the instruction which makes a system call; without its result.
+StepCall CallAt(const StepState& state);
 
 // `call` has no result yet.
 CallUse UseOf(const StepCall& call, const ReadMemory& read);

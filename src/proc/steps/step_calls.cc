@@ -1,4 +1,4 @@
-#include "proc/step_calls.h"
+#include "proc/steps/step_calls.h"
 
 #include <fcntl.h>
 #include <linux/futex.h>
@@ -148,6 +148,15 @@ CallUse UseOfOther(const StepCall& call, const ReadMemory& read) {
 bool Failed(int64_t result) { return result < 0 && result != -EINTR && result > -512; }
 
 }  // namespace
+
+StepCall CallAt(const StepState& state) {
+  const auto& g = state.general;
+#if defined(__aarch64__)
+  return {static_cast<int>(g[8]), {g[0], g[1], g[2], g[3], g[4], g[5]}, 0};
+#else
+  return {static_cast<int>(g[0]), {g[5], g[4], g[1], g[10], g[8], g[9]}, 0};
+#endif
+}
 
 CallUse UseOf(const StepCall& call, const ReadMemory& read) {
   switch (FamilyOf(call.number)) {

@@ -1,0 +1,42 @@
+// What a thread was at one moment, when it was held, and which system calls it made after that.
+#ifndef HANGSCOPE_PROC_STEPS_THREAD_MOMENT_H
+#define HANGSCOPE_PROC_STEPS_THREAD_MOMENT_H
+
+#include <sys/user.h>
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "proc/steps/step_trace.h"
+
+namespace hangscope {
+
+constexpr uint64_t kMomentPageBytes =
+    4096;  // where a kernel has larger ones, these are parts of them
+
+struct NotedCall {
+  StepCall call;
+  // What is in the memory that the kernel reads or writes for it, after it: from which address.
+  std::vector<std::pair<uint64_t, std::string>> memory;
+};
+
+struct ThreadMoment {
+  user_regs_struct general = {};
+  uint64_t thread_pointer = 0;            // aarch64; among the others elsewhere
+  std::string vectors;                    // floating point, too, as ptrace gives them
+  std::map<uint64_t, std::string> pages;  // kMomentPageBytes of memory each, by address
+  std::vector<NotedCall> calls;           // in their order
+  // The call after these is none that can be made in steps, or it sleeps.
+  bool ends_in_call = false;
+
+  StepState State() const;
+  // At the begin of a system call, or at its end: the call, without its result.
+  StepCall AskedCall() const;
+};
+
+}  // namespace hangscope
+
+#endif
