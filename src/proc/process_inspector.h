@@ -34,10 +34,10 @@ struct InspectOptions {
   // Step a twin of what runs, to see whether it goes in circles; needs `stop`. Nobody stands still
   // for the time that this takes.
   bool step_running = true;
-  TimeNs step_time = 250 * kMillisecond;  // at most, for each of at most `most_stepped` threads
+  TimeNs step_time = 500 * kMillisecond;  // at most, for each of at most `most_stepped` threads
   size_t most_stepped = 4;
   // of one look, for those among them that may be in a circle of many steps
-  TimeNs long_step_time = kSecond;
+  TimeNs long_step_time = 2 * kSecond;
   // Of those who sleep for a time again and again: find out what they do in between. Each of at
   // most `most_stepped` is followed from the end of such a sleep, which is waited for for so long,
   // to the begin of the next one.

@@ -118,7 +118,45 @@ SuspensionPutOff::SuspensionPutOff() {
 
 SuspensionPutOff::~SuspensionPutOff() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
 
+namespace {
+
+struct UsualTurns {
+  int holds = 0;
+  bool was_changed = false;
+  int policy = SCHED_OTHER;
+  sched_param parameters = {};
+};
+thread_local UsualTurns usual_turns;
+
+}  // namespace
+
+PromptWhileHolding::PromptWhileHolding() {
+  UsualTurns& usual = usual_turns;
+  if (usual.holds++ > 0) return;
+  const sched_param first = {1};
+  usual.policy = sched_getscheduler(0);
+  usual.was_changed = usual.policy == SCHED_OTHER && sched_getparam(0, &usual.parameters) == 0 &&
+                      sched_setscheduler(0, SCHED_FIFO | SCHED_RESET_ON_FORK, &first) == 0;
+}
+
+PromptWhileHolding::~PromptWhileHolding() {
+  UsualTurns& usual = usual_turns;
+  if (--usual.holds == 0 && usual.was_changed)
+    sched_setscheduler(0, usual.policy, &usual.parameters);
+}
+
+bool PromptWhileHolding::IsSo() { return usual_turns.holds > 0 && usual_turns.was_changed; }
+
+void ThreadStop::Pause() {
+  constexpr TimeNs kShort = 5'000;
+  if (PromptWhileHolding::IsSo())
+    clock_.Sleep(kShort);
+  else
+    sched_yield();
+}
+
 Result<std::unique_ptr<ThreadStop>> ThreadStop::Stop(Clock& clock, int tid, TimeNs limit) {
+  const PromptWhileHolding is_prompt;
   if (ptrace(PTRACE_SEIZE, tid, nullptr, nullptr) != 0)
     return Status::Io(WhyNotStopped(tid, errno));
   const TimeNs since = clock.Monotonic();
@@ -146,7 +184,7 @@ Result<std::unique_ptr<ThreadStop>> ThreadStop::Stop(Clock& clock, int tid, Time
     if (now - since > limit) return Status::Busy(WhyNotStopped(tid, ETIMEDOUT));
     // As a rule it stands at once; who sleeps here meanwhile finds it standing for longer.
     if (now - since < kStopsAtOnce)
-      sched_yield();
+      stop->Pause();
     else
       clock.Sleep(10'000);
   }

@@ -38,6 +38,18 @@ class SuspensionPutOff {
   sigset_t before_;
 };
 
+// As long as one exists, the thread that made it goes before all usual ones, where that is
+// permitted (to root, as a rule): whom it holds is not held while others have their turns.
+class PromptWhileHolding {
+ public:
+  PromptWhileHolding();
+  ~PromptWhileHolding();
+  PromptWhileHolding(const PromptWhileHolding&) = delete;
+  PromptWhileHolding& operator=(const PromptWhileHolding&) = delete;
+  // Who is prompt must sleep while it waits: whom it waits for may need this CPU.
+  static bool IsSo();
+};
+
 struct StoppedRegisters {
   ThreadRegisters registers;
   // The system call that the kernel will go on with once the thread goes on; -1: none. The pc is
@@ -73,16 +85,20 @@ class ThreadStop {
   // then without disturbing it, but the end of the thread that traces it does.
   bool FinishCall(TimeNs until);
   // For how long it has stood still at a time, so far.
-  TimeNs longest_hold() const { return std::max(longest_hold_, clock_.Monotonic() - held_since_); }
+  TimeNs longest_hold() const {
+    return std::max(longest_hold_, is_stopped_ ? clock_.Monotonic() - held_since_ : 0);
+  }
 
  private:
   ThreadStop(Clock& clock, int tid, TimeNs since)
       : clock_(clock), tid_(tid), since_(since), held_since_(since) {}
   bool CopyRegisters(ThreadMoment* moment) const;
   bool GoToCall(const std::function<bool(TimeNs since)>& may_wait);
+  void Pause();
   static int SignalOf(int status);
   void Released();
 
+  const PromptWhileHolding is_prompt_;
   Clock& clock_;
   int tid_;
   int signal_ = 0;           // that came meanwhile

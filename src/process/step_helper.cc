@@ -329,7 +329,8 @@ void StepTwin(Clock& clock, const StepTimes& times, Followed* followed) {
 }
 
 void FindRound(Followed* followed) {
-  if (!followed->may_be_round) return;
+  constexpr size_t kMostSteps = 20'000;  // rounds of many steps take their time to be found
+  if (!followed->may_be_round || followed->trace.states.size() > kMostSteps) return;
   const SteppedThread& thread = followed->thread;
   LoopMemory& memory = *followed->memory;
   const StepTrace& trace = followed->trace;
@@ -424,6 +425,8 @@ std::vector<SteppedLoop> StepHere(Clock& clock, const std::vector<SteppedThread>
   for (const SteppedThread& thread : threads) {
     if (!MakeTwin(clock, &all.emplace_back(thread))) return {};
   }
+  const TimeNs until =
+      clock.Monotonic() + times.usual * static_cast<TimeNs>(threads.size()) + times.longest / 2;
   for (int moments = 1;; ++moments) {
     if (!CopyMoments(clock, &all)) return {};
     bool again = false;
@@ -432,7 +435,7 @@ std::vector<SteppedLoop> StepHere(Clock& clock, const std::vector<SteppedThread>
       FindRound(&each);
       again = WantsAnotherMoment(&each) || again;
     }
-    if (!again || moments >= kMostMoments) break;
+    if (!again || moments >= kMostMoments || clock.Monotonic() > until) break;
   }
   std::vector<SteppedLoop> loops;
   for (Followed& each : all) {
@@ -602,9 +605,14 @@ void Send(int fd, const SteppedLoop& loop) {
   sigprocmask(SIG_BLOCK, &all, nullptr);
   (void)setpgid(0, 0);
   prctl(PR_SET_NAME, "stepper");
+  // Whoever waits for the end of this program's output is not to wait for this process.
+  constexpr int kAnswers = 0;
+  dup2(fd, kAnswers);
+  close(STDOUT_FILENO);
+  syscall(SYS_close_range, STDERR_FILENO + 1, ~0u, 0);
   const std::vector<SteppedLoop> loops =
       times.nap ? FollowNapHere(clock, threads[0], times) : StepHere(clock, threads, times);
-  for (const SteppedLoop& loop : loops) Send(fd, loop);
+  for (const SteppedLoop& loop : loops) Send(kAnswers, loop);
   _exit(0);
 }
 
@@ -704,7 +712,7 @@ Result<std::vector<SteppedLoop>> StepInHelper(Clock& clock,
   }
   const auto count = static_cast<TimeNs>(threads.size());
   const TimeNs longest =
-      std::max(4 * times.usual * count, times.longest) + times.longest_nap + kLongestWaitForHelper;
+      2 * (times.usual * count + times.longest) + times.longest_nap + kLongestWaitForHelper;
   const std::string bytes = ReadUntil(clock, ends[0], clock.Monotonic() + longest);
   close(ends[0]);
   // It is never killed: it may have a thread in its hands. One that is late is left to init.

@@ -2,7 +2,6 @@
 #include "proc/steps/thread_moment.h"
 
 #include <elf.h>
-#include <sched.h>
 #include <sys/ptrace.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
@@ -163,7 +162,7 @@ void ThreadStop::NoteCalls(size_t most, TimeNs until, const ReadMemory& read,
   const auto may_wait = [&](TimeNs since) {
     const TimeNs now = clock_.Monotonic();
     if (now > until || (is_in_call_ && now > since + kQuick && Sleeps(tid_))) return false;
-    sched_yield();
+    Pause();
     return true;
   };
   while (moment->calls.size() < most) {
