@@ -227,7 +227,9 @@ void DoubtKernelWork(const FindingDraft& draft, const JudgedProcesses& judged,
                             "what the ring was given is read from the memory of its process");
     if (kind == FileKind::kTerminal)
       return finding->Lower(Confidence::kLikely,
-                            "whoever has the terminal open may discard what was written to it");
+                            thread->wait.kind == WaitKind::kWrite
+                                ? "whoever has the terminal open may discard what was written to it"
+                                : "whoever may open the terminal by its name may write to it");
     if (kind == FileKind::kFault)
       return finding->Lower(Confidence::kLikely, "which userfaultfd the page is of is not known");
   }

@@ -204,6 +204,7 @@ FileSource SourceOf(const WaitFile& file, const ThreadWait& wait) {
     case FileKind::kUnknown:
       return FileSource::kUnknown;
     case FileKind::kRing:
+    case FileKind::kNotify:
     case FileKind::kEpoll:  // of another epoll: what it watches is not known here
       return file.is_idle && !file.others.empty() ? FileSource::kProcesses : FileSource::kUnknown;
     case FileKind::kEvent:

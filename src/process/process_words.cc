@@ -188,6 +188,8 @@ const char* FileKindText(FileKind kind) {
       return "a semaphore";
     case FileKind::kRing:
       return "completions of an io_uring";
+    case FileKind::kNotify:
+      return "an inotify";
     case FileKind::kFault:
       return "a page";
     case FileKind::kMount:
@@ -210,6 +212,7 @@ bool HasName(const WaitFile& file) {
     case FileKind::kEpoll:
     case FileKind::kProcess:
     case FileKind::kRing:
+    case FileKind::kNotify:
     case FileKind::kFault:
       return false;
     default:
@@ -368,6 +371,7 @@ std::string WhatComesFrom(FileKind kind) {
     case FileKind::kSemaphore:
     case FileKind::kSignals:
     case FileKind::kRing:
+    case FileKind::kNotify:
     case FileKind::kFault:
     case FileKind::kMount:
       return "";
