@@ -50,6 +50,13 @@ FileKind AnonymousKind(std::string_view target) {
   return FileKind::kUnknown;
 }
 
+// Whatever number the kernel counts it by now.
+bool IsSameHeldLock(const FileLockLine& a, const FileLockLine& b) {
+  return a.flock == b.flock && a.of_description == b.of_description && a.write == b.write &&
+         a.pid == b.pid && a.device == b.device && a.inode == b.inode && a.first == b.first &&
+         a.last == b.last;
+}
+
 // Whether a thread of `pid` is in read(2) of this descriptor.
 bool IsRead(const ProcFolder& proc, int pid, int fd) {
   const std::vector<int> threads = proc.Threads(pid);
@@ -629,9 +636,28 @@ std::optional<std::string> OpenFiles::NameOfMapped(int pid, const MemoryMapping&
   return is_told ? std::optional<std::string>("") : std::nullopt;
 }
 
+std::vector<FileLockLine> OpenFiles::ReadLocks() const {
+  return ParseFileLocks(proc_.Read("locks").value_or(""));
+}
+
 const std::vector<FileLockLine>& OpenFiles::Locks() {
-  if (!locks_) locks_ = ParseFileLocks(proc_.Read("locks").value_or(""));
+  if (!locks_) locks_ = ReadLocks();
   return *locks_;
+}
+
+bool OpenFiles::LocksAreAsBefore(int pid, int fd) {
+  const auto identity = proc_.Identify(DescriptorPath(pid, fd));
+  if (!identity) return false;
+  const auto held_of = [&](const std::vector<FileLockLine>& all) {
+    std::vector<FileLockLine> held;
+    std::copy_if(all.begin(), all.end(), std::back_inserter(held), [&](const FileLockLine& lock) {
+      return !lock.waits && lock.inode == identity->inode && lock.device == identity->device;
+    });
+    return held;
+  };
+  const std::vector<FileLockLine> before = held_of(Locks());
+  const std::vector<FileLockLine> now = held_of(ReadLocks());
+  return std::is_permutation(before.begin(), before.end(), now.begin(), now.end(), IsSameHeldLock);
 }
 
 std::vector<FileLockLine> OpenFiles::LocksOn(int pid, int fd) {

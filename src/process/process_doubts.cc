@@ -17,6 +17,8 @@
 namespace hangscope {
 namespace {
 
+constexpr const char* kNapsAlikeDoubt =
+    "who naps was followed from one nap to the next, and the others are taken to be alike";
 constexpr TimeNs kClocksAgree = kSecond;  // of hosts, to so much
 
 // It waits for its children, and the others wait for its end: a handler that runs meanwhile, as
@@ -280,15 +282,15 @@ void DoubtSpins(const FindingDraft& draft, const JudgedProcesses& judged, Proces
   using Spin = ThreadFacts::Spin;
   const bool naps = any([](const Spin& spin) { return spin.naps; });
   const bool in_part = any([](const Spin& spin) { return spin.in_part && !spin.naps; });
-  const bool ask_or_run = any([](const Spin& spin) { return !spin.naps || AsksKernel(spin); });
+  // Who has a lock is seen for all at one time.
+  const bool ask_or_run =
+      any([](const Spin& spin) { return !spin.naps || !AsksForFileLocksOnly(spin); });
   if (((naps && ask_or_run) || in_part) && draft.members.size() > 1)
     finding->Lower(Confidence::kPossible,
                    "those who look again and again may do so by turns: that none of them found "
                    "anything was not seen at one time");
   if (naps)
-    finding->Lower(Confidence::kLikely,
-                   "who naps was followed from one nap to the next, and the others are taken to be "
-                   "alike");
+    finding->Lower(Confidence::kLikely, kNapsAlikeDoubt);
   else if (in_part)
     finding->Lower(Confidence::kLikely,
                    "what decides on the way round is the same each time; a counter, or the time, "
@@ -310,6 +312,18 @@ void DoubtSpins(const FindingDraft& draft, const JudgedProcesses& judged, Proces
     finding->Lower(
         Confidence::kLikely,
         "what it polls has no name: another process, or a device, may be able to change it");
+}
+
+// Who asks for the lock of a file again and again, with a nap in between.
+void DoubtFileLockNaps(const FindingDraft& draft, const JudgedProcesses& judged,
+                       ProcessFinding* finding) {
+  if (draft.kind == FindingKind::kSpin ||
+      std::none_of(draft.members.begin(), draft.members.end(), [&](uint32_t i) {
+        return judged.node(i).facts != nullptr && NapsForFileLocks(*judged.node(i).facts);
+      }))
+    return;
+  finding->Lower(Confidence::kLikely, kNapsAlikeDoubt);
+  DoubtSignals(draft, judged, Confidence::kLikely, finding);
 }
 
 // A handler sets a variable that has a place of its own, as those do that have names.
@@ -436,10 +450,12 @@ void JudgeConfidence(const FindingDraft& draft, const JudgedProcesses& judged,
     finding->Lower(Confidence::kLikely,
                    "that no message is under way is read from the memory that the ranks share");
   if (std::any_of(draft.members.begin(), draft.members.end(), [&](uint32_t i) {
-        return judged.node(i).retries && !NapsForDatabase(*judged.node(i).facts);
+        const ThreadFacts& thread = *judged.node(i).facts;
+        return judged.node(i).retries && !NapsForDatabase(thread) && !NapsForFileLocks(thread);
       }))
     finding->Lower(Confidence::kLikely,
                    "these waits have time limits, and who tries again and again may give up");
+  DoubtFileLockNaps(draft, judged, finding);
   const auto weak = [&](uint32_t i) {
     return judged.node(i).weak && !WaitsForItself(judged.node(i));
   };

@@ -261,6 +261,26 @@ bool NapsAndLooks(const ThreadFacts& thread) {
   return Spins(thread) && thread.spin->naps && !thread.spin->polls_shared;
 }
 
+bool AsksForFileLocksOnly(const ThreadFacts::Spin& spin) {
+  return std::all_of(spin.calls.begin(), spin.calls.end(), [](const auto& call) {
+    return call.wait.kind == WaitKind::kNone || call.wait.kind == WaitKind::kFileLock;
+  });
+}
+
+bool NapsForFileLocks(const ThreadFacts& thread) {
+  if (!NapsAndLooks(thread)) return false;
+  const ThreadFacts::Spin& spin = *thread.spin;
+  const auto others_have_it = [&](const ThreadFacts::Spin::Call& call) {
+    if (call.wait.kind == WaitKind::kNone) return true;
+    const std::vector<WaitFile>& files = call.wait.files;
+    return files.size() == 1 && !files[0].others.empty() && !files[0].others_unknown &&
+           std::none_of(files[0].others.begin(), files[0].others.end(),
+                        [&](const auto& other) { return other.first == thread.pid; });
+  };
+  return AsksKernel(spin) && AsksForFileLocksOnly(spin) && spin.polls.empty() &&
+         spin.others.empty() && std::all_of(spin.calls.begin(), spin.calls.end(), others_have_it);
+}
+
 bool IsFileWait(WaitKind kind) {
   return kind == WaitKind::kRead || kind == WaitKind::kWrite || kind == WaitKind::kPoll;
 }
@@ -527,7 +547,9 @@ bool ProcessGraph::MayBeMovedBySpinner(uint32_t node) const {
 // Whoever could change the memory that it polls, or a file that its calls ask about.
 void ProcessGraph::AddSpinEdges(uint32_t node) {
   const ThreadFacts::Spin& spin = *nodes_[node].facts->spin;
-  WaitForOwnProcess(node);
+  // Nothing that its own process does gives it a lock that others have.
+  nodes_[node].retries = NapsForFileLocks(*nodes_[node].facts);
+  if (!nodes_[node].retries) WaitForOwnProcess(node);
   auto& suppliers = waits_[node].suppliers;
   std::set<int> pids(spin.others.begin(), spin.others.end());
   bool is_known = !MayBeMovedBySpinner(node) && (!spin.polls_shared || spin.sharers_known);

@@ -116,7 +116,8 @@ class ProcessLook {
   void FindHolders();                    // of locks that do not record it
   void FindOpeners(ProcessLook& other);  // of named pipes, by its code
   // Whether all whose naps were followed are asleep there at one time, and what they look at is as
-  // it was then: `Begin` and `End` of all processes, one after the other. Else `ForgetNaps`.
+  // it was then, and those have the locks who refused them: `Begin` and `End` of all processes, one
+  // after the other. Else `ForgetNaps`.
   bool BeginOfNaps();
   bool EndOfNaps();
   void ForgetNaps();
@@ -137,6 +138,7 @@ class ProcessLook {
     uint64_t switches = 0;
   };
   std::optional<uint64_t> SwitchesInNap(const Napper& napper) const;
+  bool IsStillRefused(int tid);
 
   struct Work {
     RawThread raw;

@@ -455,9 +455,7 @@ std::string SpinCallText(const ThreadFacts::Spin::Call& call, int own, const Sys
                 ? "there is no such child"
                 : fmt::format("{} has not come", ChildText(wait, look)));
   if (wait.files.empty()) return name;
-  if (wait.kind == WaitKind::kFileLock)
-    return fmt::format("{} for the lock of {}{}", name, NumberedText(wait.files[0], own, look),
-                       HeldBy(wait.files[0], own, look));
+  if (wait.kind == WaitKind::kFileLock) return name + " for " + LockText(wait.files[0], own, look);
   if (wait.files[0].kind == FileKind::kProcess && wait.files[0].fd < 0) {
     const std::string end = EndText(wait.files[0], own, look);
     return call.result < 0 ? fmt::format("{}: {}", name, ErrorText(static_cast<int>(-call.result)))

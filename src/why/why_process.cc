@@ -221,6 +221,7 @@ std::vector<int> WhoMayNapInVain(const std::vector<SystemSample>& looks) {
     for (ThreadFacts& thread : process.threads) {
       if (process.is_32_bit || !MayNap(FindThread(looks.front(), thread.tid), thread)) continue;
       may.insert(thread.tid);
+      if (NapsForFileLocks(thread)) continue;  // it was followed
       thread.spin = ThreadFacts::Spin{};
       thread.spin->period = 1;
       thread.spin->naps = true;
@@ -258,6 +259,8 @@ void FollowNappers(Clock& clock, ProcessInspector& inspector, const WhyProcessOp
       inspect.with.insert(inspect.with.end(), look->leads.begin(), look->leads.end());
       auto again = SamplePair(clock, inspector, options, inspect);
       if (again.ok()) *two = std::move(*again);
+      // Whom they led to may nap in vain, too.
+      inspect.nappers = WhoMayNapInVain(two->looks);
     } else {
       two->looks.back() = std::move(*look);
     }
