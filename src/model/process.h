@@ -323,9 +323,11 @@ struct ThreadFacts {
   ThreadWait wait;
   // It has woken from a wait for a set time, and is in one at the same place again.
   bool naps_again = false;
-  // It sleeps for a set time, and none of the code that it can come to after that wakes anybody, as
-  // far as threads wait for conditions, semaphores, barriers and words of memory.
+  // It sleeps for a set time, or for what comes from outside, and none of the code that it can come
+  // to after that wakes anybody, as far as threads wait for conditions, semaphores, barriers and
+  // words of memory.
   bool wakes_nobody = false;
+  bool uses_no_files = false;  // nor does any of it read, write or close a file that others have
   uint64_t stack_pointer = 0;  // of one that sleeps; 0: not known
   // Of the event loop that it runs, those that have not ended; of the main thread of a program of
   // Go, all goroutines.

@@ -354,21 +354,46 @@ std::string WhoActs(int pid, const JudgedProcesses& judged,
   return all > kMost ? text + fmt::format(" and {} more", all - kMost) : text;
 }
 
+// Threads of a library, or of a pool without work, idle so where nobody wants anything.
+bool MayIdle(const FindingDraft& draft, const JudgedProcesses& judged) {
+  const auto is_of_library = [&](uint32_t i) {
+    const StackFrame* const own = OwnFrame(*judged.node(i).facts);
+    return own == nullptr || own->source.empty();
+  };
+  std::set<decltype(ObjectOf({}))> waits;
+  for (const uint32_t i : draft.members) waits.insert(ObjectOf(judged.node(i).facts->wait));
+  return (draft.members.size() > 1 && waits.size() == 1) ||
+         std::any_of(draft.members.begin(), draft.members.end(), is_of_library);
+}
+
 // Of those who nap beside these, the code tells that they wake nobody.
 void DoubtNappers(const FindingDraft& draft, const JudgedProcesses& judged,
                   ProcessFinding* finding) {
   std::set<int> pids;
+  bool of_files = false;
   for (const uint32_t i : draft.members) {
     const ProcessNode& node = judged.node(i);
-    if (node.facts != nullptr && node.weak && WaitsToBeWoken(*node.facts)) pids.insert(node.pid);
+    if (node.facts == nullptr) continue;
+    const bool of_file = IsFileWait(node.facts->wait.kind);
+    of_files = of_files || of_file;
+    if (of_file || (node.weak && WaitsToBeWoken(*node.facts))) pids.insert(node.pid);
   }
   for (const int pid : pids) {
-    const std::string who =
-        WhoActs(pid, judged, [](const ThreadFacts& thread) { return thread.wakes_nobody; });
-    if (!who.empty())
-      finding->Lower(
-          Confidence::kLikely,
-          "that nothing it does after its nap wakes anybody is read from the code: " + who);
+    bool is_main = false;
+    const std::string who = WhoActs(pid, judged, [&](const ThreadFacts& thread) {
+      const bool is_harmless = of_files ? thread.uses_no_files : thread.wakes_nobody;
+      is_main = is_main || (is_harmless && thread.tid == pid);
+      return is_harmless;
+    });
+    if (who.empty()) continue;
+    finding->Lower(Confidence::kLikely,
+                   fmt::format("that nothing it does after its wait {} is read from the code: {}",
+                               of_files ? "uses their files" : "wakes anybody", who));
+    const bool is_idle =
+        draft.kind == FindingKind::kLostWakeup || draft.kind == FindingKind::kNoWriter;
+    if (is_main && is_idle && MayIdle(draft, judged))
+      finding->Lower(Confidence::kPossible,
+                     "its main thread waits for none of them: threads without work idle so");
   }
 }
 

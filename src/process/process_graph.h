@@ -89,7 +89,7 @@ class ProcessGraph {
   void AddRankEdges(uint32_t node);
   bool MayBeMovedBySpinner(uint32_t node) const;
   uint32_t ProcessNodeOf(int pid);
-  uint32_t WakersOf(int pid);
+  uint32_t WithoutHarmless(int pid, bool for_file);
   void WaitForThread(uint32_t node, int tid);
   void WaitForProcess(uint32_t node, int pid);
   void WaitForOwnProcess(uint32_t node);
@@ -109,7 +109,8 @@ class ProcessGraph {
   std::vector<WaitNode> waits_;
   std::map<int, uint32_t> threads_;
   std::map<int, uint32_t> processes_;
-  std::map<int, uint32_t> wakers_;  // by process: those of its threads that may wake others
+  // By process: those of its threads that may wake others, or use files that others have.
+  std::map<std::pair<int, bool>, uint32_t> wakers_;
   std::map<int, const ProcessFacts*> facts_;
   std::map<std::pair<int, uint64_t>, uint32_t> dead_owners_;  // by process and lock
   uint32_t nobody_knows_ = 0;

@@ -20,6 +20,7 @@
 #include "proc/thread_stop.h"
 #include "process/futex_kind.h"
 #include "process/kept/kept_process.h"
+#include "process/locks/harmless_code.h"
 #include "process/locks/held_objects.h"
 #include "process/spin_loop.h"
 #include "process/stack_walker.h"
@@ -203,7 +204,7 @@ class ProcessLook {
   void FindRefusedMutex(uint64_t mutex, ThreadWait* wait);
   bool MayHaveStreamsOfItsOwn() const;
   void FindWhoWakesNobody();
-  bool CodeWakesNobody(const Work& work);
+  CodeEffect EffectOnOthers(const Work& work);
   LockCall LockCallAt(uint64_t target);
   LockCall LockCallByCodeAt(uint64_t target, int depth);
   bool RunsOnce(const Work& work, size_t at) const;
