@@ -226,6 +226,8 @@ class ProcessLook {
   std::vector<int> ReadyOfEpoll(const StepCall& call, int epoll) const;
   bool NapsAgain(const Work& work, ThreadFacts* thread);
   std::string VariableName(uint64_t address);
+  std::optional<int> ThreadWithStackAt(uint64_t address) const;
+  void FindJoinedOfMusl(ThreadFacts* thread) const;
   bool IsAnsweredByASupervisor(const RawThread& raw) const;
   std::string KernelFunctionOf(int tid) const;
   void Warn(std::string sentence);

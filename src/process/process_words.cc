@@ -59,6 +59,7 @@ constexpr LibraryObject kLibraryObjects[] = {
     {"std::future", "std::future", true, "std::futures", "set it"},
     {"std::__future_base", "std::future", true, "std::futures", "set it"},
     {"std::__basic_future", "std::future", true, "std::futures", "set it"},
+    {"std::__atomic_futex_unsigned", "std::future", true, "std::futures", "set it"},
     {"std::call_once", "std::call_once", true, "std::once_flags"},
     {"__cxa_guard_acquire", "static variable", true, "static variables"},
     {"std::sync::mpsc::SyncSender", "room in a channel", false, "channels", "make it"},
