@@ -158,6 +158,7 @@ enum class FileKind {
   kQueue,      // of messages: POSIX, System V
   kSemaphore,  // System V
   kRing,       // io_uring
+  kNotify,     // inotify
   kFault,      // a page that userfaultfd leaves to a process of this machine
   kMount,      // a file system that a process of this machine serves (FUSE)
   kDevice
@@ -189,6 +190,8 @@ constexpr std::string_view FileKindName(FileKind kind) {
       return "semaphore";
     case FileKind::kRing:
       return "ring";
+    case FileKind::kNotify:
+      return "notify";
     case FileKind::kFault:
       return "fault";
     case FileKind::kMount:
@@ -215,8 +218,8 @@ struct WaitFile {
   bool outside = false;  // what it waits for comes from another machine, a device, a person
   bool wants_read = true;
   uint64_t signals = 0;  // of kSignals: which ones it tells of
-  // of kTimer: nobody has armed it; of kEpoll: it watches no file; of kRing: it was given nothing
-  // to do. `others` could change that.
+  // of kTimer: nobody has armed it; of kEpoll: it watches no file; of kNotify: it watches none that
+  // is still there; of kRing: it was given nothing to do. `others` could change that.
   bool is_idle = false;
   // of kSocket: nobody has accepted the connection, and `others` are those who could
   bool unaccepted = false;
@@ -320,9 +323,11 @@ struct ThreadFacts {
   ThreadWait wait;
   // It has woken from a wait for a set time, and is in one at the same place again.
   bool naps_again = false;
-  // It sleeps for a set time, and none of the code that it can come to after that wakes anybody, as
-  // far as threads wait for conditions, semaphores, barriers and words of memory.
+  // It sleeps for a set time, or for what comes from outside, and none of the code that it can come
+  // to after that wakes anybody, as far as threads wait for conditions, semaphores, barriers and
+  // words of memory.
   bool wakes_nobody = false;
+  bool uses_no_files = false;  // nor does any of it read, write or close a file that others have
   uint64_t stack_pointer = 0;  // of one that sleeps; 0: not known
   // Of the event loop that it runs, those that have not ended; of the main thread of a program of
   // Go, all goroutines.

@@ -14,6 +14,7 @@
 #include <cerrno>
 #include <charconv>
 #include <cstring>
+#include <iterator>
 #include <set>
 
 namespace hangscope {
@@ -39,7 +40,7 @@ FileKind AnonymousKind(std::string_view target) {
   constexpr std::pair<std::string_view, FileKind> kKinds[] = {
       {"[eventfd]", FileKind::kEvent},    {"[timerfd]", FileKind::kTimer},
       {"[signalfd]", FileKind::kSignals}, {"[eventpoll]", FileKind::kEpoll},
-      {"[pidfd]", FileKind::kProcess},    {"inotify", FileKind::kDevice},
+      {"[pidfd]", FileKind::kProcess},    {"inotify", FileKind::kNotify},
       {"[fanotify]", FileKind::kDevice},  {"[perf_event]", FileKind::kDevice},
       {"[io_uring]", FileKind::kRing},    {"[userfaultfd]", FileKind::kFault},
   };
@@ -49,9 +50,26 @@ FileKind AnonymousKind(std::string_view target) {
   return FileKind::kUnknown;
 }
 
+// Whatever number the kernel counts it by now.
+bool IsSameHeldLock(const FileLockLine& a, const FileLockLine& b) {
+  return a.flock == b.flock && a.of_description == b.of_description && a.write == b.write &&
+         a.pid == b.pid && a.device == b.device && a.inode == b.inode && a.first == b.first &&
+         a.last == b.last;
+}
+
+// Whether a thread of `pid` is in read(2) of this descriptor.
+bool IsRead(const ProcFolder& proc, int pid, int fd) {
+  const std::vector<int> threads = proc.Threads(pid);
+  return std::any_of(threads.begin(), threads.end(), [&](int thread) {
+    const auto text = proc.Read(fmt::format("{}/task/{}/syscall", pid, thread));
+    const auto call = text ? ParseTaskSystemCall(*text) : std::nullopt;
+    return call && call->number == SYS_read && static_cast<int>(call->arguments[0]) == fd;
+  });
+}
+
 bool IsTerminal(std::string_view target) {
   return target.starts_with("/dev/pts/") || target.starts_with("/dev/tty") ||
-         target == "/dev/console";
+         target == "/dev/ptmx" || target == "/dev/console";
 }
 
 }  // namespace
@@ -133,23 +151,43 @@ std::optional<TimeNs> OpenFiles::SocketTimeout(int pid, int fd, bool reads) {
 }
 
 // What is written to the terminal of a pseudo-terminal's slave, those read who have its master. Who
-// reads there waits for the person at the other end, whom only these know.
+// reads at one side waits for the person at the other end, whom only those know who have that; or,
+// where one of these reads, too, for that one.
 void OpenFiles::DescribeTerminal(int pid, const std::string& target, WaitFile* file) {
   constexpr std::string_view kSlave = "/dev/pts/";
+  constexpr std::string_view kMasters[] = {"/dev/ptmx", "/dev/pts/ptmx"};
   file->outside = true;
   int number = -1;
-  if (!target.starts_with(kSlave) || file->wants_read) return;
-  std::from_chars(target.data() + kSlave.size(), target.data() + target.size(), number);
-  const auto own = proc_.Identify(fmt::format("self/root/dev/pts/{}", number));
-  const auto its = proc_.Identify(DescriptorPath(pid, file->fd));
+  const bool is_master =
+      std::find(std::begin(kMasters), std::end(kMasters), target) != std::end(kMasters);
+  if (is_master)
+    number = Info(pid, file->fd).terminal.value_or(-1);
+  else if (target.starts_with(kSlave))
+    std::from_chars(target.data() + kSlave.size(), target.data() + target.size(), number);
+  if (number < 0 || (is_master && !file->wants_read)) return;
+  const std::string slave = fmt::format("{}{}", kSlave, number);
+  const auto own = proc_.Identify(fmt::format("self/root{}", slave));
+  const auto is_slave = [&](int holder, int descriptor) {
+    const auto its = proc_.Identify(DescriptorPath(holder, descriptor));
+    return own && its && own->device == its->device && own->inode == its->inode;
+  };
   // Each mount of devpts, as containers have their own, counts from 0.
-  if (!own || !its || own->device != its->device || own->inode != its->inode) return;
-  for (const char* master : {"/dev/ptmx", "/dev/pts/ptmx"}) {
-    for (const auto& [holder, descriptor] : HoldersOf(master)) {
-      if (Info(holder, descriptor).terminal == number)
+  if (!is_master && !is_slave(pid, file->fd)) return;
+  if (is_master) {
+    for (const auto& [holder, descriptor] : HoldersOf(slave)) {
+      if (is_slave(holder, descriptor)) file->others.emplace_back(holder, descriptor);
+    }
+  }
+  for (const std::string_view master : kMasters) {
+    for (const auto& [holder, descriptor] : HoldersOf(std::string(master))) {
+      if (!is_master && Info(holder, descriptor).terminal == number)
         file->others.emplace_back(holder, descriptor);
     }
   }
+  if (file->wants_read &&
+      std::none_of(file->others.begin(), file->others.end(),
+                   [this](const auto& other) { return IsRead(proc_, other.first, other.second); }))
+    file->others.clear();
   if (hidden_ > 0 || CameFromOutside(file->others) || MayBeElsewhere(pid, file->others))
     file->others.clear();
   file->outside = file->others.empty();
@@ -398,11 +436,13 @@ void OpenFiles::DescribeEvent(int pid, int fd, const std::string& target, WaitFi
   file->signals = info.signals;
   file->is_idle = (file->kind == FileKind::kTimer && info.is_unarmed) ||
                   (file->kind == FileKind::kRing && info.ring && WasGivenNothing(*info.ring)) ||
+                  (file->kind == FileKind::kNotify && info.is_read && !info.notifies) ||
                   (file->kind == FileKind::kEpoll && info.flags != 0 && info.epoll_files.empty());
   if (file->is_idle) return DescribeSharers(pid, target, file);
   if (file->kind != FileKind::kEvent) {
     file->others_unknown = file->kind == FileKind::kUnknown || file->kind == FileKind::kRing;
-    file->outside = file->kind == FileKind::kDevice;  // whoever changes a file, a counter
+    // whoever changes a file, a counter
+    file->outside = file->kind == FileKind::kDevice || file->kind == FileKind::kNotify;
     return;
   }
   if (!info.event) {
@@ -596,9 +636,28 @@ std::optional<std::string> OpenFiles::NameOfMapped(int pid, const MemoryMapping&
   return is_told ? std::optional<std::string>("") : std::nullopt;
 }
 
+std::vector<FileLockLine> OpenFiles::ReadLocks() const {
+  return ParseFileLocks(proc_.Read("locks").value_or(""));
+}
+
 const std::vector<FileLockLine>& OpenFiles::Locks() {
-  if (!locks_) locks_ = ParseFileLocks(proc_.Read("locks").value_or(""));
+  if (!locks_) locks_ = ReadLocks();
   return *locks_;
+}
+
+bool OpenFiles::LocksAreAsBefore(int pid, int fd) {
+  const auto identity = proc_.Identify(DescriptorPath(pid, fd));
+  if (!identity) return false;
+  const auto held_of = [&](const std::vector<FileLockLine>& all) {
+    std::vector<FileLockLine> held;
+    std::copy_if(all.begin(), all.end(), std::back_inserter(held), [&](const FileLockLine& lock) {
+      return !lock.waits && lock.inode == identity->inode && lock.device == identity->device;
+    });
+    return held;
+  };
+  const std::vector<FileLockLine> before = held_of(Locks());
+  const std::vector<FileLockLine> now = held_of(ReadLocks());
+  return std::is_permutation(before.begin(), before.end(), now.begin(), now.end(), IsSameHeldLock);
 }
 
 std::vector<FileLockLine> OpenFiles::LocksOn(int pid, int fd) {

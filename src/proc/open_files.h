@@ -54,6 +54,8 @@ class OpenFiles {
   // Of a lock of this file that `pid` asked for without waiting, and was refused: whoever has one
   // of that kind, flock's or fcntl's, becomes the file's others.
   void DescribeRefusedLock(int pid, bool of_flock, WaitFile* file);
+  // Whether the same have the same locks of what `fd` of `pid` is now as at the first question.
+  bool LocksAreAsBefore(int pid, int fd);
   // The locks that processes hold on what `fd` of `pid` is; not those of open file descriptions.
   std::vector<FileLockLine> LocksOn(int pid, int fd);
   // The lowest descriptor of `pid` that its link says is `target`; -1: none.
@@ -79,6 +81,7 @@ class OpenFiles {
   using Holders = std::vector<std::pair<int, int>>;  // process and descriptor
 
   void Scan();
+  std::vector<FileLockLine> ReadLocks() const;
   const std::vector<FileLockLine>& Locks();
   const Holders& HoldersOf(const std::string& target);
   DescriptorInfo Info(int pid, int fd) const;

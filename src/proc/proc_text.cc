@@ -283,6 +283,7 @@ const MemoryMapping* FindMapping(const std::vector<MemoryMapping>& mappings, uin
 
 DescriptorInfo ParseDescriptorInfo(std::string_view text) {
   DescriptorInfo info;
+  info.is_read = !LineOf(text, "flags").empty();
   info.flags = NumberOf<uint64_t>(text, "flags", 8, 0);
   info.process = ParseNumber<int>(ValueOf(text, "Pid"));
   info.event = ParseNumber<uint64_t>(ValueOf(text, "eventfd-id"));
@@ -298,6 +299,7 @@ DescriptorInfo ParseDescriptorInfo(std::string_view text) {
       auto locks = ParseFileLocks(line.substr(kLock.size()));
       info.locks.insert(info.locks.end(), locks.begin(), locks.end());
     }
+    info.notifies = info.notifies || line.starts_with("inotify ");
     if (!line.starts_with("tfd:")) continue;
     const auto words = Words(line.substr(4));
     if (words.empty()) continue;

@@ -133,10 +133,12 @@ struct RingCounts {
 
 // /proc/PID/fdinfo/N.
 struct DescriptorInfo {
-  uint64_t flags = 0;  // as open(2) takes them
+  bool is_read = false;  // else nothing of this is known
+  uint64_t flags = 0;    // as open(2) takes them
   std::vector<EpollFile> epoll_files;
   std::optional<int> process;        // of a pidfd: which; -1: it has ended
   std::optional<uint64_t> event;     // of an eventfd: its number, which all descriptors of it have
+  bool notifies = false;             // of an inotify: it watches a file that is still there
   bool is_unarmed = false;           // of a timerfd: it will not expire
   uint64_t signals = 0;              // of a signalfd: which ones it tells of; bit N-1: signal N
   uint64_t descriptors_to_take = 0;  // of a unix socket: sent to it, and not received yet

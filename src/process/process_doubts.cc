@@ -17,6 +17,8 @@
 namespace hangscope {
 namespace {
 
+constexpr const char* kNapsAlikeDoubt =
+    "who naps was followed from one nap to the next, and the others are taken to be alike";
 constexpr TimeNs kClocksAgree = kSecond;  // of hosts, to so much
 
 // It waits for its children, and the others wait for its end: a handler that runs meanwhile, as
@@ -227,7 +229,9 @@ void DoubtKernelWork(const FindingDraft& draft, const JudgedProcesses& judged,
                             "what the ring was given is read from the memory of its process");
     if (kind == FileKind::kTerminal)
       return finding->Lower(Confidence::kLikely,
-                            "whoever has the terminal open may discard what was written to it");
+                            thread->wait.kind == WaitKind::kWrite
+                                ? "whoever has the terminal open may discard what was written to it"
+                                : "whoever may open the terminal by its name may write to it");
     if (kind == FileKind::kFault)
       return finding->Lower(Confidence::kLikely, "which userfaultfd the page is of is not known");
   }
@@ -278,15 +282,15 @@ void DoubtSpins(const FindingDraft& draft, const JudgedProcesses& judged, Proces
   using Spin = ThreadFacts::Spin;
   const bool naps = any([](const Spin& spin) { return spin.naps; });
   const bool in_part = any([](const Spin& spin) { return spin.in_part && !spin.naps; });
-  const bool ask_or_run = any([](const Spin& spin) { return !spin.naps || AsksKernel(spin); });
+  // Who has a lock is seen for all at one time.
+  const bool ask_or_run =
+      any([](const Spin& spin) { return !spin.naps || !AsksForFileLocksOnly(spin); });
   if (((naps && ask_or_run) || in_part) && draft.members.size() > 1)
     finding->Lower(Confidence::kPossible,
                    "those who look again and again may do so by turns: that none of them found "
                    "anything was not seen at one time");
   if (naps)
-    finding->Lower(Confidence::kLikely,
-                   "who naps was followed from one nap to the next, and the others are taken to be "
-                   "alike");
+    finding->Lower(Confidence::kLikely, kNapsAlikeDoubt);
   else if (in_part)
     finding->Lower(Confidence::kLikely,
                    "what decides on the way round is the same each time; a counter, or the time, "
@@ -308,6 +312,18 @@ void DoubtSpins(const FindingDraft& draft, const JudgedProcesses& judged, Proces
     finding->Lower(
         Confidence::kLikely,
         "what it polls has no name: another process, or a device, may be able to change it");
+}
+
+// Who asks for the lock of a file again and again, with a nap in between.
+void DoubtFileLockNaps(const FindingDraft& draft, const JudgedProcesses& judged,
+                       ProcessFinding* finding) {
+  if (draft.kind == FindingKind::kSpin ||
+      std::none_of(draft.members.begin(), draft.members.end(), [&](uint32_t i) {
+        return judged.node(i).facts != nullptr && NapsForFileLocks(*judged.node(i).facts);
+      }))
+    return;
+  finding->Lower(Confidence::kLikely, kNapsAlikeDoubt);
+  DoubtSignals(draft, judged, Confidence::kLikely, finding);
 }
 
 // A handler sets a variable that has a place of its own, as those do that have names.
@@ -338,21 +354,46 @@ std::string WhoActs(int pid, const JudgedProcesses& judged,
   return all > kMost ? text + fmt::format(" and {} more", all - kMost) : text;
 }
 
+// Threads of a library, or of a pool without work, idle so where nobody wants anything.
+bool MayIdle(const FindingDraft& draft, const JudgedProcesses& judged) {
+  const auto is_of_library = [&](uint32_t i) {
+    const StackFrame* const own = OwnFrame(*judged.node(i).facts);
+    return own == nullptr || own->source.empty();
+  };
+  std::set<decltype(ObjectOf({}))> waits;
+  for (const uint32_t i : draft.members) waits.insert(ObjectOf(judged.node(i).facts->wait));
+  return (draft.members.size() > 1 && waits.size() == 1) ||
+         std::any_of(draft.members.begin(), draft.members.end(), is_of_library);
+}
+
 // Of those who nap beside these, the code tells that they wake nobody.
 void DoubtNappers(const FindingDraft& draft, const JudgedProcesses& judged,
                   ProcessFinding* finding) {
   std::set<int> pids;
+  bool of_files = false;
   for (const uint32_t i : draft.members) {
     const ProcessNode& node = judged.node(i);
-    if (node.facts != nullptr && node.weak && WaitsToBeWoken(*node.facts)) pids.insert(node.pid);
+    if (node.facts == nullptr) continue;
+    const bool of_file = IsFileWait(node.facts->wait.kind);
+    of_files = of_files || of_file;
+    if (of_file || (node.weak && WaitsToBeWoken(*node.facts))) pids.insert(node.pid);
   }
   for (const int pid : pids) {
-    const std::string who =
-        WhoActs(pid, judged, [](const ThreadFacts& thread) { return thread.wakes_nobody; });
-    if (!who.empty())
-      finding->Lower(
-          Confidence::kLikely,
-          "that nothing it does after its nap wakes anybody is read from the code: " + who);
+    bool is_main = false;
+    const std::string who = WhoActs(pid, judged, [&](const ThreadFacts& thread) {
+      const bool is_harmless = of_files ? thread.uses_no_files : thread.wakes_nobody;
+      is_main = is_main || (is_harmless && thread.tid == pid);
+      return is_harmless;
+    });
+    if (who.empty()) continue;
+    finding->Lower(Confidence::kLikely,
+                   fmt::format("that nothing it does after its wait {} is read from the code: {}",
+                               of_files ? "uses their files" : "wakes anybody", who));
+    const bool is_idle =
+        draft.kind == FindingKind::kLostWakeup || draft.kind == FindingKind::kNoWriter;
+    if (is_main && is_idle && MayIdle(draft, judged))
+      finding->Lower(Confidence::kPossible,
+                     "its main thread waits for none of them: threads without work idle so");
   }
 }
 
@@ -434,10 +475,12 @@ void JudgeConfidence(const FindingDraft& draft, const JudgedProcesses& judged,
     finding->Lower(Confidence::kLikely,
                    "that no message is under way is read from the memory that the ranks share");
   if (std::any_of(draft.members.begin(), draft.members.end(), [&](uint32_t i) {
-        return judged.node(i).retries && !NapsForDatabase(*judged.node(i).facts);
+        const ThreadFacts& thread = *judged.node(i).facts;
+        return judged.node(i).retries && !NapsForDatabase(thread) && !NapsForFileLocks(thread);
       }))
     finding->Lower(Confidence::kLikely,
                    "these waits have time limits, and who tries again and again may give up");
+  DoubtFileLockNaps(draft, judged, finding);
   const auto weak = [&](uint32_t i) {
     return judged.node(i).weak && !WaitsForItself(judged.node(i));
   };

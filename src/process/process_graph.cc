@@ -204,6 +204,7 @@ FileSource SourceOf(const WaitFile& file, const ThreadWait& wait) {
     case FileKind::kUnknown:
       return FileSource::kUnknown;
     case FileKind::kRing:
+    case FileKind::kNotify:
     case FileKind::kEpoll:  // of another epoll: what it watches is not known here
       return file.is_idle && !file.others.empty() ? FileSource::kProcesses : FileSource::kUnknown;
     case FileKind::kEvent:
@@ -258,6 +259,26 @@ bool AsksKernel(const ThreadFacts::Spin& spin) {
 
 bool NapsAndLooks(const ThreadFacts& thread) {
   return Spins(thread) && thread.spin->naps && !thread.spin->polls_shared;
+}
+
+bool AsksForFileLocksOnly(const ThreadFacts::Spin& spin) {
+  return std::all_of(spin.calls.begin(), spin.calls.end(), [](const auto& call) {
+    return call.wait.kind == WaitKind::kNone || call.wait.kind == WaitKind::kFileLock;
+  });
+}
+
+bool NapsForFileLocks(const ThreadFacts& thread) {
+  if (!NapsAndLooks(thread)) return false;
+  const ThreadFacts::Spin& spin = *thread.spin;
+  const auto others_have_it = [&](const ThreadFacts::Spin::Call& call) {
+    if (call.wait.kind == WaitKind::kNone) return true;
+    const std::vector<WaitFile>& files = call.wait.files;
+    return files.size() == 1 && !files[0].others.empty() && !files[0].others_unknown &&
+           std::none_of(files[0].others.begin(), files[0].others.end(),
+                        [&](const auto& other) { return other.first == thread.pid; });
+  };
+  return AsksKernel(spin) && AsksForFileLocksOnly(spin) && spin.polls.empty() &&
+         spin.others.empty() && std::all_of(spin.calls.begin(), spin.calls.end(), others_have_it);
 }
 
 bool IsFileWait(WaitKind kind) {
@@ -422,16 +443,19 @@ void ProcessGraph::WaitForProcess(uint32_t node, int pid) {
   waits_[node].suppliers.push_back({processes_[pid], false});
 }
 
-// Of the process, without the threads that nap beside it and wake nobody.
-uint32_t ProcessGraph::WakersOf(int pid) {
+// Of the process, without the threads that nap beside it and wake nobody; `for_file`: nor end a
+// wait for a file.
+uint32_t ProcessGraph::WithoutHarmless(int pid, bool for_file) {
   const uint32_t all = ProcessNodeOf(pid);
-  const auto wakes_nobody = [this](const WaitEdge& edge) {
+  if (all == nobody_knows_) return all;
+  const auto wakes_nobody = [&](const WaitEdge& edge) {
     const ThreadFacts* const facts = nodes_[edge.to].facts;
-    return facts != nullptr && facts->wakes_nobody;
+    return facts != nullptr && (for_file ? facts->uses_no_files : facts->wakes_nobody);
   };
   const std::vector<WaitEdge>& threads = waits_[all].suppliers;
   if (std::none_of(threads.begin(), threads.end(), wakes_nobody)) return all;
-  const auto [wakers, is_new] = wakers_.emplace(pid, static_cast<uint32_t>(nodes_.size()));
+  const auto [wakers, is_new] =
+      wakers_.emplace(std::pair(pid, for_file), static_cast<uint32_t>(nodes_.size()));
   if (is_new) {
     nodes_.push_back(nodes_[all]);
     waits_.push_back(waits_[all]);
@@ -443,7 +467,7 @@ uint32_t ProcessGraph::WakersOf(int pid) {
 void ProcessGraph::WaitForWaker(uint32_t node) {
   nodes_[node].weak = true;
   const ProcessFacts& process = *facts_.at(nodes_[node].pid);
-  const uint32_t wakers = WakersOf(process.pid);  // which may move all nodes
+  const uint32_t wakers = WithoutHarmless(process.pid, false);  // which may move all nodes
   waits_[node].suppliers.push_back({wakers, false});
   for (const int sharer : process.shares_memory_with)
     waits_[node].suppliers.push_back({ProcessNodeOf(sharer), false});
@@ -480,20 +504,22 @@ void ProcessGraph::WaitForCopied(uint32_t node) {
 }
 
 void ProcessGraph::AddFileEdges(uint32_t node) {
-  const std::vector<WaitFile>& files = nodes_[node].facts->wait.files;
+  const ThreadWait& wait = nodes_[node].facts->wait;
+  const std::vector<WaitFile>& files = wait.files;
+  const int own = nodes_[node].pid;
   bool only_own = true;
-  const std::vector<int>& children = nodes_[node].facts->wait.children;
-  std::set<int> pids(children.begin(), children.end());
+  std::set<int> pids(wait.children.begin(), wait.children.end());
   for (const WaitFile& file : files) {
-    const FileSource source = SourceOf(file, nodes_[node].facts->wait);
+    const FileSource source = SourceOf(file, wait);
     if (source == FileSource::kOutside) return Stand(node, ThreadStand::kOutside);
     if (source == FileSource::kUnknown) return Unknown(node);
-    if (source == FileSource::kOwnProcess) pids.insert(nodes_[node].pid);
+    if (source == FileSource::kOwnProcess) pids.insert(own);
     for (const auto& [pid, fd] : file.others) pids.insert(pid);
   }
   for (const int pid : pids) {
-    only_own = only_own && pid == nodes_[node].pid;
-    waits_[node].suppliers.push_back({ProcessNodeOf(pid), false});
+    only_own = only_own && pid == own;
+    const uint32_t users = WithoutHarmless(pid, true);  // which may move all nodes
+    waits_[node].suppliers.push_back({users, false});
   }
   nodes_[node].weak = only_own;
   if (pids.empty()) Unknown(node);
@@ -526,7 +552,9 @@ bool ProcessGraph::MayBeMovedBySpinner(uint32_t node) const {
 // Whoever could change the memory that it polls, or a file that its calls ask about.
 void ProcessGraph::AddSpinEdges(uint32_t node) {
   const ThreadFacts::Spin& spin = *nodes_[node].facts->spin;
-  WaitForOwnProcess(node);
+  // Nothing that its own process does gives it a lock that others have.
+  nodes_[node].retries = NapsForFileLocks(*nodes_[node].facts);
+  if (!nodes_[node].retries) WaitForOwnProcess(node);
   auto& suppliers = waits_[node].suppliers;
   std::set<int> pids(spin.others.begin(), spin.others.end());
   bool is_known = !MayBeMovedBySpinner(node) && (!spin.polls_shared || spin.sharers_known);

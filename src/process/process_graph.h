@@ -64,7 +64,8 @@ struct ProcessNode {
   // It waits for something that any thread of its own process may do (a signal, a store, a write
   // into a pipe): there is no telling which, so it hangs only if none of them can.
   bool weak = false;
-  // Its wait ends by itself after a time, and in all looks it had begun the same one again.
+  // Its wait ends by itself after a time, and in all looks it had begun the same one again; or it
+  // naps between two tries to get the lock of a file.
   bool retries = false;
 };
 
@@ -88,7 +89,7 @@ class ProcessGraph {
   void AddRankEdges(uint32_t node);
   bool MayBeMovedBySpinner(uint32_t node) const;
   uint32_t ProcessNodeOf(int pid);
-  uint32_t WakersOf(int pid);
+  uint32_t WithoutHarmless(int pid, bool for_file);
   void WaitForThread(uint32_t node, int tid);
   void WaitForProcess(uint32_t node, int pid);
   void WaitForOwnProcess(uint32_t node);
@@ -108,7 +109,8 @@ class ProcessGraph {
   std::vector<WaitNode> waits_;
   std::map<int, uint32_t> threads_;
   std::map<int, uint32_t> processes_;
-  std::map<int, uint32_t> wakers_;  // by process: those of its threads that may wake others
+  // By process: those of its threads that may wake others, or use files that others have.
+  std::map<std::pair<int, bool>, uint32_t> wakers_;
   std::map<int, const ProcessFacts*> facts_;
   std::map<std::pair<int, uint64_t>, uint32_t> dead_owners_;  // by process and lock
   uint32_t nobody_knows_ = 0;
@@ -125,6 +127,13 @@ bool IsHungUp(const ThreadFacts::Spin::Call& call, const WaitFile& file);
 // It sleeps for a time, looks, and sleeps again: what it looks at decides alone, and nobody outside
 // has that.
 bool NapsAndLooks(const ThreadFacts& thread);
+
+// It naps, and all that decides on its way is that others, who are known, have the locks of files
+// that it asks for.
+bool NapsForFileLocks(const ThreadFacts& thread);
+
+// Its system calls ask for nothing but locks of files.
+bool AsksForFileLocksOnly(const ThreadFacts::Spin& spin);
 
 // It waits for what whoever ends that has to wake it for: a condition, a semaphore, a barrier, a
 // word of memory. No lock, which is given back by who needs to wake nobody.

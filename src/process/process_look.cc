@@ -536,14 +536,27 @@ std::string ProcessLook::VariableName(uint64_t address) {
   if (walker_ != nullptr) {
     if (std::string name = walker_->Variable(address); !name.empty()) return name;
   }
+  if (const auto thread = ThreadWithStackAt(address))
+    return fmt::format("on the stack of thread {}", *thread);
+  const MemoryMapping* const mapping = FindMapping(mappings_, address);
+  const bool has_no_name =
+      mapping != nullptr && mapping->shared &&
+      (mapping->path.starts_with("/dev/zero") || mapping->path.starts_with("/memfd:") ||
+       mapping->path.starts_with("/SYSV"));
+  return walker_ != nullptr && has_no_name ? walker_->PointerTo(mapping->begin, address) : "";
+}
+
+std::optional<int> ProcessLook::ThreadWithStackAt(uint64_t address) const {
   const MemoryMapping* const stack = FindMapping(mappings_, address);
-  if (stack == nullptr) return {};
+  std::optional<int> thread;
+  uint64_t nearest = 0;
   for (const Work& work : work_) {
     const uint64_t top = work.raw.call ? work.raw.call->stack_pointer : 0;
-    if (top >= stack->begin && top <= address)
-      return fmt::format("on the stack of thread {}", work.raw.tid);
+    if (stack == nullptr || top < stack->begin || top > address || top < nearest) continue;
+    nearest = top;
+    thread = work.raw.tid;
   }
-  return {};
+  return thread;
 }
 
 // Whether a thread's number in memory that several processes share may be one of another namespace:
@@ -597,10 +610,28 @@ void ProcessLook::ExplainFutexWait(const Work& work, ThreadFacts* thread) {
     LeadToProcessOf(*wait.owner);
   if (!meaning.owner && InterruptedItself(thread->stack)) wait.owner = thread->tid;
   if (meaning.joined) wait.thread = OuterThread(*meaning.joined, false);
+  if (wait.kind == WaitKind::kFutex && !wait.shared) FindJoinedOfMusl(thread);
   if (python_ && wait.kind == WaitKind::kSemaphore) ExplainPythonLock(work, &wait);
   if (python_ && wait.kind == WaitKind::kCondition && wait.address == python_->GlobalLock())
     ExplainInterpreterLock(&wait);
   if (wait.shared) ExplainSharedWord({meaning.object, word.expected, false}, &wait);
+}
+
+// Who waits for a thread's end there waits for a word that lies above that one's stack.
+void ProcessLook::FindJoinedOfMusl(ThreadFacts* thread) const {
+  constexpr size_t kInnermost = 6;
+  const std::vector<StackFrame>& stack = thread->stack;
+  const bool joins = std::any_of(
+      stack.begin(), stack.begin() + static_cast<long>(std::min(stack.size(), kInnermost)),
+      [](const StackFrame& frame) {
+        return frame.function.find("pthread_join") != std::string::npos ||
+               frame.function.find("pthread_timedjoin") != std::string::npos;
+      });
+  const auto joined = joins ? ThreadWithStackAt(thread->wait.address) : std::nullopt;
+  if (!joined || *joined == thread->tid) return;
+  thread->wait.kind = WaitKind::kJoin;
+  thread->wait.thread = joined;
+  thread->wait.variable.clear();
 }
 
 // All locks of Python are semaphores, and its objects say what they are for. What signals an event

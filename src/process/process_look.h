@@ -20,6 +20,7 @@
 #include "proc/thread_stop.h"
 #include "process/futex_kind.h"
 #include "process/kept/kept_process.h"
+#include "process/locks/harmless_code.h"
 #include "process/locks/held_objects.h"
 #include "process/spin_loop.h"
 #include "process/stack_walker.h"
@@ -116,7 +117,8 @@ class ProcessLook {
   void FindHolders();                    // of locks that do not record it
   void FindOpeners(ProcessLook& other);  // of named pipes, by its code
   // Whether all whose naps were followed are asleep there at one time, and what they look at is as
-  // it was then: `Begin` and `End` of all processes, one after the other. Else `ForgetNaps`.
+  // it was then, and those have the locks who refused them: `Begin` and `End` of all processes, one
+  // after the other. Else `ForgetNaps`.
   bool BeginOfNaps();
   bool EndOfNaps();
   void ForgetNaps();
@@ -137,6 +139,7 @@ class ProcessLook {
     uint64_t switches = 0;
   };
   std::optional<uint64_t> SwitchesInNap(const Napper& napper) const;
+  bool IsStillRefused(int tid);
 
   struct Work {
     RawThread raw;
@@ -201,7 +204,7 @@ class ProcessLook {
   void FindRefusedMutex(uint64_t mutex, ThreadWait* wait);
   bool MayHaveStreamsOfItsOwn() const;
   void FindWhoWakesNobody();
-  bool CodeWakesNobody(const Work& work);
+  CodeEffect EffectOnOthers(const Work& work);
   LockCall LockCallAt(uint64_t target);
   LockCall LockCallByCodeAt(uint64_t target, int depth);
   bool RunsOnce(const Work& work, size_t at) const;
@@ -222,6 +225,8 @@ class ProcessLook {
   std::vector<int> ReadyOfEpoll(const StepCall& call, int epoll) const;
   bool NapsAgain(const Work& work, ThreadFacts* thread);
   std::string VariableName(uint64_t address);
+  std::optional<int> ThreadWithStackAt(uint64_t address) const;
+  void FindJoinedOfMusl(ThreadFacts* thread) const;
   bool IsAnsweredByASupervisor(const RawThread& raw) const;
   std::string KernelFunctionOf(int tid) const;
   void Warn(std::string sentence);

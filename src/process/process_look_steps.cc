@@ -222,6 +222,18 @@ bool ProcessLook::BeginOfNaps() {
   });
 }
 
+// Whoever has the locks of files that it asks for has had them all the time.
+bool ProcessLook::IsStillRefused(int tid) {
+  const auto thread = std::find_if(facts_.threads.begin(), facts_.threads.end(),
+                                   [&](const ThreadFacts& each) { return each.tid == tid; });
+  if (thread == facts_.threads.end() || !thread->spin) return false;
+  const auto& calls = thread->spin->calls;
+  return std::all_of(calls.begin(), calls.end(), [&](const ThreadFacts::Spin::Call& call) {
+    return call.wait.kind != WaitKind::kFileLock || call.wait.files.empty() ||
+           context_.files.LocksAreAsBefore(living_, call.wait.files[0].fd);
+  });
+}
+
 bool ProcessLook::EndOfNaps() {
   const auto value = [&](uint64_t part) {
     uint32_t now = 0;
@@ -233,7 +245,9 @@ bool ProcessLook::EndOfNaps() {
   const auto still_naps = [&](const Napper& napper) {
     return SwitchesInNap(napper) == napper.switches;
   };
+  const auto is_refused = [&](const Napper& napper) { return IsStillRefused(napper.tid); };
   return std::all_of(nappers_.begin(), nappers_.end(), is_same) &&
+         std::all_of(nappers_.begin(), nappers_.end(), is_refused) &&
          std::all_of(nappers_.begin(), nappers_.end(), still_naps);
 }
 

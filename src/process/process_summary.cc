@@ -34,6 +34,15 @@ std::string OwnFilesText(const FindingDraft& draft, const JudgedProcesses& judge
         "wait{} for an epoll that watches no file and that only this process has, and nobody there "
         "can add one",
         s);
+  if (kinds == std::set{FileKind::kTerminal})
+    return fmt::format(
+        "{}{} a terminal whose other side only this process has, and nobody there can {}", verb, s,
+        other);
+  if (kinds == std::set{FileKind::kNotify})
+    return fmt::format(
+        "wait{} for an inotify that watches no file and that only this process has, and nobody "
+        "there can add one",
+        s);
   if (kinds == std::set{FileKind::kEvent})
     return fmt::format("{}{} an eventfd that only this process has, and nobody there can {}", verb,
                        s, other);

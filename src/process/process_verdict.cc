@@ -128,8 +128,13 @@ void ProcessJudge::AddEvidence(const FindingDraft& draft, ProcessFinding* findin
     return;
   }
   const bool spins = draft.kind == FindingKind::kSpin;
+  const auto was_followed = [&](uint32_t i) {
+    return node(i).stand == ThreadStand::kSpins && node(i).facts->spin &&
+           (spins || node(i).retries);
+  };
   const bool retries = std::any_of(draft.members.begin(), draft.members.end(),
-                                   [&](uint32_t i) { return node(i).retries; });
+                                   [&](uint32_t i) { return node(i).retries && !was_followed(i); });
+  const bool any_followed = std::any_of(draft.members.begin(), draft.members.end(), was_followed);
   TimeNs begin = judged_.look.begin;
   TimeNs end = judged_.look.end;
   for (const SystemSample& look : judged_.looks) {
@@ -146,7 +151,7 @@ void ProcessJudge::AddEvidence(const FindingDraft& draft, ProcessFinding* findin
         fmt::format("what has a time limit here is begun again each time: the same in {} looks "
                     "over {:.1f} s",
                     judged_.looks.size(), Seconds(end - begin)));
-  } else if (judged_.looks.size() > 1 && !spins) {
+  } else if (judged_.looks.size() > 1 && !any_followed) {
     const std::string apart =
         judged_.looks.size() == 2
             ? fmt::format(", {:.0f} ms apart",
@@ -165,7 +170,7 @@ void ProcessJudge::AddEvidence(const FindingDraft& draft, ProcessFinding* findin
   }
   AddWhatLedThere(draft, finding);
   for (const uint32_t i : draft.members) {
-    if (!spins || !node(i).facts->spin) continue;
+    if (!was_followed(i)) continue;
     const ThreadFacts::Spin& spin = *node(i).facts->spin;
     finding->evidence.push_back(
         fmt::format("{}: {} steps in {:#x}..{:#x}{}, {} after {}{}, {}, {}",

@@ -59,6 +59,7 @@ constexpr LibraryObject kLibraryObjects[] = {
     {"std::future", "std::future", true, "std::futures", "set it"},
     {"std::__future_base", "std::future", true, "std::futures", "set it"},
     {"std::__basic_future", "std::future", true, "std::futures", "set it"},
+    {"std::__atomic_futex_unsigned", "std::future", true, "std::futures", "set it"},
     {"std::call_once", "std::call_once", true, "std::once_flags"},
     {"__cxa_guard_acquire", "static variable", true, "static variables"},
     {"std::sync::mpsc::SyncSender", "room in a channel", false, "channels", "make it"},
@@ -188,6 +189,8 @@ const char* FileKindText(FileKind kind) {
       return "a semaphore";
     case FileKind::kRing:
       return "completions of an io_uring";
+    case FileKind::kNotify:
+      return "an inotify";
     case FileKind::kFault:
       return "a page";
     case FileKind::kMount:
@@ -210,6 +213,7 @@ bool HasName(const WaitFile& file) {
     case FileKind::kEpoll:
     case FileKind::kProcess:
     case FileKind::kRing:
+    case FileKind::kNotify:
     case FileKind::kFault:
       return false;
     default:
@@ -368,6 +372,7 @@ std::string WhatComesFrom(FileKind kind) {
     case FileKind::kSemaphore:
     case FileKind::kSignals:
     case FileKind::kRing:
+    case FileKind::kNotify:
     case FileKind::kFault:
     case FileKind::kMount:
       return "";
@@ -451,9 +456,7 @@ std::string SpinCallText(const ThreadFacts::Spin::Call& call, int own, const Sys
                 ? "there is no such child"
                 : fmt::format("{} has not come", ChildText(wait, look)));
   if (wait.files.empty()) return name;
-  if (wait.kind == WaitKind::kFileLock)
-    return fmt::format("{} for the lock of {}{}", name, NumberedText(wait.files[0], own, look),
-                       HeldBy(wait.files[0], own, look));
+  if (wait.kind == WaitKind::kFileLock) return name + " for " + LockText(wait.files[0], own, look);
   if (wait.files[0].kind == FileKind::kProcess && wait.files[0].fd < 0) {
     const std::string end = EndText(wait.files[0], own, look);
     return call.result < 0 ? fmt::format("{}: {}", name, ErrorText(static_cast<int>(-call.result)))

@@ -13,6 +13,8 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <set>
+#include <tuple>
 
 #include "code/debug_info.h"
 #include "code/program_file.h"
@@ -746,6 +748,41 @@ std::string StackWalker::Variable(uint64_t address) {
   if (symbol == nullptr || (symbol->bytes == 0 && symbol->address != address)) return {};
   const std::string name = ReadableName(symbol->name);
   return symbol->address == address ? name : fmt::format("{}+{}", name, address - symbol->address);
+}
+
+std::string StackWalker::PointerTo(uint64_t begin, uint64_t address) {
+  constexpr uint64_t kPage = 4096;
+  std::set<Dwfl_Module*> modules;
+  for (const MemoryMapping& mapping : mappings_) {
+    Dwfl_Module* const module = dwfl_addrmodule(dwfl_, mapping.begin);
+    if (module != nullptr && !IsOfSystemLibrary(mapping.begin)) modules.insert(module);
+  }
+  const ModuleSymbols::Symbol* best = nullptr;
+  uint64_t points_to = 0;
+  const auto worth = [&](uint64_t value) {
+    return std::tuple(value == address, value == begin, value);
+  };
+  uint64_t page_begin = 1;  // none
+  std::string page(kPage, '\0');
+  for (Dwfl_Module* const module : modules) {
+    for (const ModuleSymbols::Symbol& symbol : SymbolsOf(module).variables) {
+      const uint64_t at = symbol.address % kPage;
+      if (symbol.bytes != sizeof points_to || at > kPage - sizeof points_to) continue;
+      if (symbol.address - at != page_begin) {
+        page_begin = symbol.address - at;
+        if (!read_(page_begin, page.data(), kPage)) page.assign(kPage, '\0');
+      }
+      uint64_t value = 0;
+      std::memcpy(&value, page.data() + at, sizeof value);
+      const bool points_before = value >= begin && value <= address;
+      if (!points_before || (best != nullptr && worth(value) <= worth(points_to))) continue;
+      best = &symbol;
+      points_to = value;
+    }
+  }
+  if (best == nullptr) return {};
+  const std::string name = "*" + ReadableName(best->name);
+  return points_to == address ? name : fmt::format("{}+{}", name, address - points_to);
 }
 
 bool StackWalker::IsOfSystemLibrary(uint64_t address) const {

@@ -82,6 +82,9 @@ class StackWalker {
   std::optional<Function> FunctionAt(uint64_t address);
   // The variable that `address` is in: "lock_a", "queue+16"; empty: nobody says.
   std::string Variable(uint64_t address);
+  // The program's pointer to `address`, or else to `begin`, or to the nearest place between them:
+  // "*state", "*state+16"; empty: there is none.
+  std::string PointerTo(uint64_t begin, uint64_t address);
   // `address` is among the variables of a library that the system or a compiler has.
   bool IsOfSystemLibrary(uint64_t address) const;
   // Where the variable `name` of the file mapped at `in_module` lies.

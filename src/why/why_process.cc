@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <map>
 #include <optional>
 #include <set>
 #include <span>
@@ -128,6 +129,30 @@ void LeaveOutStops(const SystemSample& newest, std::span<SystemSample> later) {
   }
 }
 
+// Who tries again and again is awake for a moment in between, and tells nothing then: where one is
+// in the newest look, another look that has all of them asleep takes its place.
+void EndWithAllAsleep(std::vector<SystemSample>* looks) {
+  constexpr size_t kSeen = 3;
+  std::map<int, size_t> seen;  // by thread
+  for (const SystemSample& look : *looks) {
+    for (const ProcessFacts& process : look.processes) {
+      for (const ThreadFacts& thread : process.threads) seen[thread.tid] += MayRetry(thread);
+    }
+  }
+  const auto has_all_asleep = [&](const SystemSample& look) {
+    return std::all_of(seen.begin(), seen.end(), [&](const auto& times) {
+      const ThreadFacts* const thread = FindThread(look, times.first);
+      return times.second < kSeen || (thread != nullptr && MayRetry(*thread));
+    });
+  };
+  if (looks->size() <= kSeen || has_all_asleep(looks->back())) return;
+  const auto other = std::find_if(looks->rbegin(), looks->rend(), has_all_asleep);
+  if (other == looks->rend()) return;
+  other->longest_stop = looks->back().longest_stop;
+  looks->back() = std::move(*other);
+  looks->erase(std::next(other).base());
+}
+
 // Whether locks are waited for with time limits again and again, or got in between: more looks for
 // the rest of a second. The newest look stays the one that tells most.
 void ObserveRetries(Clock& clock, ProcessInspector& inspector, const WhyProcessOptions& options,
@@ -151,6 +176,7 @@ void ObserveRetries(Clock& clock, ProcessInspector& inspector, const WhyProcessO
   }
   if (newest.longest_stop > 0) LeaveOutStops(newest, std::span(*looks).subspan(1));
   looks->push_back(std::move(newest));
+  EndWithAllAsleep(looks);
 }
 
 bool HasGoroutinesInCircles(const SystemSample& look) {
@@ -221,6 +247,7 @@ std::vector<int> WhoMayNapInVain(const std::vector<SystemSample>& looks) {
     for (ThreadFacts& thread : process.threads) {
       if (process.is_32_bit || !MayNap(FindThread(looks.front(), thread.tid), thread)) continue;
       may.insert(thread.tid);
+      if (NapsForFileLocks(thread)) continue;  // it was followed
       thread.spin = ThreadFacts::Spin{};
       thread.spin->period = 1;
       thread.spin->naps = true;
@@ -258,6 +285,8 @@ void FollowNappers(Clock& clock, ProcessInspector& inspector, const WhyProcessOp
       inspect.with.insert(inspect.with.end(), look->leads.begin(), look->leads.end());
       auto again = SamplePair(clock, inspector, options, inspect);
       if (again.ok()) *two = std::move(*again);
+      // Whom they led to may nap in vain, too.
+      inspect.nappers = WhoMayNapInVain(two->looks);
     } else {
       two->looks.back() = std::move(*look);
     }

@@ -37,8 +37,9 @@ class CodeFollower {
   CodeFollower(const CodeFollower&) = delete;
   CodeFollower& operator=(const CodeFollower&) = delete;
 
-  bool Follow(const std::vector<CallPlace>& places) {
-    if (!is_open_) return false;
+  CodeEffect Follow(const std::vector<CallPlace>& places, bool gives_file) {
+    if (!is_open_ || places.empty()) return CodeEffect::kUnknown;
+    result_at_ = gives_file ? places[0].back : 0;
     const bool stays = std::any_of(places.begin(), places.end(), [this](const CallPlace& place) {
       return !is_known_ ||
              !Returns({CalledCode::kFollowed, place.function, place.bytes}, place.back);
@@ -48,7 +49,10 @@ class CodeFollower {
       called_.pop_back();
       Returns(next, next.begin);
     }
-    return is_known_ && stays;
+    const bool is_entered = std::any_of(jumps_.begin(), jumps_.end(),
+                                        [this](uint64_t to) { return closed_.count(to) != 0; });
+    if (!is_known_ || !stays) return CodeEffect::kUnknown;
+    return uses_files_ || is_entered ? CodeEffect::kFiles : CodeEffect::kNone;
   }
 
  private:
@@ -72,6 +76,7 @@ class CodeFollower {
                     pc, 1, &instruction) != 1)
         return is_known_ = false;
       returns = Step(*instruction, function, &open) || returns;
+      NoteResult(*instruction);
       cs_free(instruction, 1);
     }
     return returns;
@@ -111,6 +116,7 @@ class CodeFollower {
     }
     const auto target = static_cast<uint64_t>(to.imm);
     if (target - function.begin < function.bytes) {
+      jumps_.insert(target);
       open->push_back(target);
       return false;
     }
@@ -143,20 +149,52 @@ class CodeFollower {
   // Whether the program goes on behind it.
   bool Call(const cs_insn& instruction, uint64_t next) {
     const cs_x86_op& to = instruction.detail->x86.operands[0];
-    if (to.type == X86_OP_IMM) return Reach(BehindStubAt(static_cast<uint64_t>(to.imm)));
+    const uint64_t call = instruction.address;
+    if (to.type == X86_OP_IMM) return Reach(BehindStubAt(static_cast<uint64_t>(to.imm)), call);
     if (to.type == X86_OP_MEM && to.mem.base == X86_REG_RIP) {
       const uint64_t word = next + static_cast<uint64_t>(to.mem.disp);
       uint64_t address = 0;
-      if (is_constant_(word) && read_(word, &address, sizeof address)) return Reach(address);
+      if (is_constant_(word) && read_(word, &address, sizeof address)) return Reach(address, call);
     }
     is_known_ = false;
     return false;
   }
 
-  bool Reach(uint64_t address) {
+  // A call that gives a new file, and the next instruction, which makes that the argument of a
+  // call.
+  void NoteResult(const cs_insn& instruction) {
+    const uint64_t next = instruction.address + instruction.size;
+    const cs_x86& detail = instruction.detail->x86;
+    const bool passes_result =
+        instruction.id == X86_INS_MOV && detail.op_count == 2 &&
+        detail.operands[0].type == X86_OP_REG && detail.operands[0].reg == X86_REG_EDI &&
+        detail.operands[1].type == X86_OP_REG && detail.operands[1].reg == X86_REG_EAX;
+    passed_at_ = passes_result && instruction.address == result_at_ ? next : 0;
+    result_at_ = instruction.id == X86_INS_CALL && gives_file_ ? next : 0;
+    gives_file_ = false;
+  }
+
+  // Where it closes the file that the call before it has given, unless a jump leads there.
+  void Close(uint64_t call) {
+    if (call == 0 || call != passed_at_)
+      uses_files_ = true;
+    else
+      closed_.insert(call);
+  }
+
+  bool Reach(uint64_t address, uint64_t call = 0) {
     const CodeTarget target = target_(address);
     switch (target.code) {
       case CalledCode::kHarmless:
+        return true;
+      case CalledCode::kOfFiles:
+        uses_files_ = true;
+        return true;
+      case CalledCode::kGivesFile:
+        gives_file_ = true;
+        return true;
+      case CalledCode::kCloses:
+        Close(call);
         return true;
       case CalledCode::kNoReturn:
         return false;
@@ -177,6 +215,12 @@ class CodeFollower {
   csh capstone_ = 0;
   bool is_open_ = false;
   bool is_known_ = true;
+  bool uses_files_ = false;
+  bool gives_file_ = false;    // the call that is looked at
+  uint64_t result_at_ = 0;     // behind a call that gives a file
+  uint64_t passed_at_ = 0;     // behind the instruction that passes that on
+  std::set<uint64_t> closed_;  // calls that close such files
+  std::set<uint64_t> jumps_;   // where jumps lead
   size_t instructions_ = 0;
   std::set<uint64_t> seen_;         // functions that are called
   std::vector<CodeTarget> called_;  // of these, those whose code is still to be looked at
@@ -195,7 +239,7 @@ CalledCode CalledCodeOf(std::string_view function) {
   constexpr std::string_view kHarmless[] = {
       // that wait
       "sleep", "usleep", "nanosleep", "clock_nanosleep", "sched_yield", "poll", "ppoll", "select",
-      "pselect", "epoll_wait", "pthread_cond_wait", "pthread_cond_timedwait",
+      "pselect", "epoll_wait", "pause", "pthread_cond_wait", "pthread_cond_timedwait",
       "pthread_cond_clockwait", "sem_wait", "sem_timedwait", "sem_clockwait", "sem_trywait",
       "pthread_mutex_lock", "pthread_mutex_trylock", "pthread_mutex_unlock",
       "std::this_thread::__sleep_for(std::chrono::duration<long, std::ratio<1l, 1l> >, "
@@ -206,18 +250,22 @@ CalledCode CalledCodeOf(std::string_view function) {
       "difftime", "getpid", "getppid", "gettid", "pthread_self", "errno_location", "sysconf",
       "sysinfo", "getloadavg", "mallinfo", "mallinfo2", "getenv", "rand", "rand_r", "random",
       "isatty", "sched_getcpu", "pthread_getname_np", "pthread_setname_np", "prctl", "atoi", "atol",
-      "isoc99_sscanf", "isoc23_sscanf", "isoc99_fscanf", "isoc23_fscanf", "isoc23_strtol",
-      // that read and write
-      "open", "open64", "openat", "close", "read", "pread", "pread64", "lseek", "lseek64", "fsync",
-      "fdatasync", "stat", "fstat", "stat64", "fstat64", "statvfs", "write", "pwrite", "pwrite64",
-      "send", "sendto", "recv", "recvfrom", "syslog", "syslog_chk", "perror", "fopen", "fopen64",
-      "fclose", "fgets", "fread", "fwrite", "fflush", "fputs", "fputc", "putc", "putchar", "puts",
-      "printf", "fprintf", "vprintf", "vfprintf", "dprintf", "snprintf", "vsnprintf", "sprintf",
-      "vsprintf", "printf_chk", "fprintf_chk", "vprintf_chk", "vfprintf_chk", "dprintf_chk",
-      "snprintf_chk", "vsnprintf_chk", "sprintf_chk", "vsprintf_chk",
+      "isoc99_sscanf", "isoc23_sscanf", "isoc23_strtol", "snprintf", "vsnprintf", "sprintf",
+      "vsprintf", "snprintf_chk", "vsnprintf_chk", "sprintf_chk", "vsprintf_chk",
       // memory
       "malloc", "calloc", "realloc", "free", "cfree", "libc_malloc", "libc_calloc", "libc_realloc",
       "libc_free"};
+  constexpr std::string_view kOfFiles[] = {
+      "isoc99_fscanf", "isoc23_fscanf", "open",       "open64",      "openat",      "read",
+      "pread",         "pread64",       "lseek",      "lseek64",     "fsync",       "fdatasync",
+      "stat",          "fstat",         "stat64",     "fstat64",     "statvfs",     "write",
+      "pwrite",        "pwrite64",      "send",       "sendto",      "recv",        "recvfrom",
+      "syslog",        "syslog_chk",    "perror",     "fopen",       "fopen64",     "fclose",
+      "fgets",         "fread",         "fwrite",     "fflush",      "fputs",       "fputc",
+      "putc",          "putchar",       "puts",       "printf",      "fprintf",     "vprintf",
+      "vfprintf",      "dprintf",       "printf_chk", "fprintf_chk", "vprintf_chk", "vfprintf_chk",
+      "dprintf_chk"};
+  constexpr std::string_view kGiveFiles[] = {"accept", "accept4", "socket"};
   const auto is_one_of = [](const auto& names, std::string_view name) {
     return std::find(std::begin(names), std::end(names), name) != std::end(names);
   };
@@ -226,19 +274,23 @@ CalledCode CalledCodeOf(std::string_view function) {
     while (name.starts_with(part) && !name.starts_with("_Z")) name.remove_prefix(part.size());
   }
   if (is_one_of(kNoReturn, name)) return CalledCode::kNoReturn;
+  if (is_one_of(kOfFiles, name)) return CalledCode::kOfFiles;
+  if (is_one_of(kGiveFiles, name)) return CalledCode::kGivesFile;
+  if (name == "close") return CalledCode::kCloses;
   const bool is_of_family =
       std::any_of(std::begin(kFamilies), std::end(kFamilies),
                   [name](std::string_view family) { return name.starts_with(family); });
   return is_of_family || is_one_of(kHarmless, name) ? CalledCode::kHarmless : CalledCode::kUnknown;
 }
 
-bool WakesNobody(const std::vector<CallPlace>& places, const ReadMemory& read,
-                 const TargetOfCode& target, const std::function<bool(uint64_t)>& is_constant) {
+CodeEffect EffectOfCode(const std::vector<CallPlace>& places, bool gives_file,
+                        const ReadMemory& read, const TargetOfCode& target,
+                        const std::function<bool(uint64_t)>& is_constant) {
 #if HANGSCOPE_FOLLOWS_ALL_CODE
-  return CodeFollower(read, target, is_constant).Follow(places);
+  return CodeFollower(read, target, is_constant).Follow(places, gives_file);
 #else
-  (void)places, (void)read, (void)target, (void)is_constant;
-  return false;
+  (void)places, (void)gives_file, (void)read, (void)target, (void)is_constant;
+  return CodeEffect::kUnknown;
 #endif
 }
 

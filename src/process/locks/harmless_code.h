@@ -14,15 +14,18 @@ namespace hangscope {
 
 // What comes of a call to a function.
 enum class CalledCode {
-  kUnknown,   // it may wake somebody
-  kHarmless,  // it does not, and returns
-  kNoReturn,  // the program does not go on behind it, and that would be an error
-  kFollowed,  // its code tells
+  kUnknown,    // it may wake somebody
+  kHarmless,   // it does not, and returns
+  kOfFiles,    // likewise, but it uses a file
+  kGivesFile,  // kHarmless, and its result is a file that nobody else has
+  kCloses,     // kOfFiles, unless it is such a file that it closes
+  kNoReturn,   // the program does not go on behind it, and that would be an error
+  kFollowed,   // its code tells
 };
 
-// Of a library of the system, by the function's name: kUnknown, kHarmless or kNoReturn. Harmless is
-// what wakes nobody who waits for a condition, a semaphore, a barrier or a word: whom it could move
-// through a file or a lock waits for that.
+// Of a library of the system, by the function's name; never kFollowed. Harmless is what wakes
+// nobody who waits for a condition, a semaphore, a barrier or a word: whom it could move through a
+// lock waits for that.
 CalledCode CalledCodeOf(std::string_view function);
 
 struct CodeTarget {
@@ -33,13 +36,22 @@ struct CodeTarget {
 // Of the address that a call or jump leads to.
 using TargetOfCode = std::function<CodeTarget(uint64_t)>;
 
+// What code may do to others.
+enum class CodeEffect {
+  kUnknown,
+  kFiles,  // it wakes nobody but through files
+  kNone,
+};
+
 // `places`: the calls that the thread has not returned from, innermost first, of which only those
-// behind are looked at from where the one before returns. True: none of the ways from there leads
-// to the end of the last of them, to a call that is not known, or into the kernel. `is_constant`:
-// nobody can write to the address any more. Understands x86-64, with capstone; else, and where the
-// code is more than can be followed, false.
-bool WakesNobody(const std::vector<CallPlace>& places, const ReadMemory& read,
-                 const TargetOfCode& target, const std::function<bool(uint64_t)>& is_constant);
+// behind are looked at from where the one before returns; `gives_file`: the innermost returns a
+// file that nobody else has. Known if none of the ways from there leads to the end of the last of
+// them, to a call that is not known, or into the kernel. `is_constant`: nobody can write to the
+// address any more. Understands x86-64, with capstone; else, and where the code is more than can be
+// followed, it is unknown.
+CodeEffect EffectOfCode(const std::vector<CallPlace>& places, bool gives_file,
+                        const ReadMemory& read, const TargetOfCode& target,
+                        const std::function<bool(uint64_t)>& is_constant);
 
 }  // namespace hangscope
 

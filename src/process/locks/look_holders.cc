@@ -11,6 +11,7 @@
 
 #include "process/locks/harmless_code.h"
 #include "process/locks/held_objects.h"
+#include "process/process_graph.h"
 #include "process/process_look.h"
 #include "process/signal_sets.h"
 
@@ -236,7 +237,7 @@ void ProcessLook::FindWhoWakesNobody() {
     const WaitKind kind = thread.wait.kind;
     return thread.state == ThreadState::kSleeping && !thread.wait.has_timeout &&
            (kind == WaitKind::kCondition || kind == WaitKind::kSemaphore ||
-            kind == WaitKind::kBarrier || kind == WaitKind::kFutex);
+            kind == WaitKind::kBarrier || kind == WaitKind::kFutex || IsFileWait(kind));
   };
   // A handler of a fault may do anything, and so may a stream whose writing is the program's own.
   constexpr uint64_t kFaults = SignalBit(SIGSEGV) | SignalBit(SIGFPE) | SignalBit(SIGILL) |
@@ -248,17 +249,22 @@ void ProcessLook::FindWhoWakesNobody() {
   size_t nappers = 0;
   for (size_t i = 0; i < work_.size() && !context_.IsLate(); ++i) {
     ThreadFacts& thread = facts_.threads[i];
-    if (thread.tid == pid_ || thread.state != ThreadState::kSleeping || !thread.wait.has_timeout)
-      continue;
+    const WaitKind kind = thread.wait.kind;
+    const bool may_go_on =
+        thread.wait.has_timeout || kind == WaitKind::kAccept || kind == WaitKind::kSignal;
+    if (thread.state != ThreadState::kSleeping || !may_go_on) continue;
     if (++nappers > kMostNappers) return;
-    thread.wakes_nobody = CodeWakesNobody(work_[i]);
+    const CodeEffect effect = EffectOnOthers(work_[i]);
+    thread.wakes_nobody = effect != CodeEffect::kUnknown;
+    thread.uses_no_files = effect == CodeEffect::kNone;
   }
 }
 
-// From the program's function that called the nap on. To whom the outermost of the program's own
-// functions returns, and what is done at a thread's end, is not known.
-bool ProcessLook::CodeWakesNobody(const Work& work) {
+// From the program's function that called the nap, or the wait, on. To whom the outermost of the
+// program's own functions returns, and what is done at a thread's end, is not known.
+CodeEffect ProcessLook::EffectOnOthers(const Work& work) {
   std::vector<CallPlace> calls;
+  bool gives_file = false;
   for (size_t i = 1; i < work.places.size(); ++i) {
     const uint64_t pc = work.places[i].pc;
     const bool is_of_library = walker_->IsOfSystemLibrary(pc);
@@ -269,9 +275,11 @@ bool ProcessLook::CodeWakesNobody(const Work& work) {
     if (calls.empty()) {
       const uint64_t inner = work.places[i - 1].pc;
       const auto nap = walker_->FunctionAt(inner);
-      if (!nap || LibraryOf(FindMapping(mappings_, inner)) != Library::kC ||
-          CalledCodeOf(nap->name) != CalledCode::kHarmless)
-        return false;
+      if (!nap || LibraryOf(FindMapping(mappings_, inner)) != Library::kC)
+        return CodeEffect::kUnknown;
+      const CalledCode code = CalledCodeOf(nap->name);
+      gives_file = code == CalledCode::kGivesFile;
+      if (code != CalledCode::kHarmless && !gives_file) return CodeEffect::kUnknown;
     }
     calls.push_back(*call);
   }
@@ -289,7 +297,7 @@ bool ProcessLook::CodeWakesNobody(const Work& work) {
     const MemoryMapping* const mapping = FindMapping(mappings_, address);
     return mapping != nullptr && !mapping->writable;
   };
-  return !calls.empty() && WakesNobody(calls, read_memory_, target, is_constant);
+  return EffectOfCode(calls, gives_file, read_memory_, target, is_constant);
 }
 
 LockCall ProcessLook::LockCallByCodeAt(uint64_t target, int depth) {

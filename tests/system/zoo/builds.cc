@@ -111,6 +111,26 @@ static void SemaphoreLost(void) {
   WaitForItem();
 }
 
+/* It waits for the end of a thread that wants its lock. */
+static void* LockInThread(void* unused) {
+  (void)unused;
+  pthread_mutex_lock(&lock_a);
+  return NULL;
+}
+
+__attribute__((noinline)) void JoinWithLock(pthread_t thread) {
+  pthread_join(thread, NULL);
+  pthread_mutex_unlock(&lock_a);
+}
+
+static void JoinedWithLock(void) {
+  pthread_t thread;
+  pthread_mutex_lock(&lock_a);
+  if (pthread_create(&thread, NULL, LockInThread, NULL) != 0) _exit(99);
+  Ready();
+  JoinWithLock(thread);
+}
+
 __attribute__((noinline)) void ReadOwnPipe(int file) {
   char byte;
   while (read(file, &byte, 1) == 1) {
@@ -222,6 +242,7 @@ static const struct Program kPrograms[] = {
     {"cond-lost", ConditionLost},
     {"sem-lost", SemaphoreLost},
     {"own-pipe", OwnPipe},
+    {"joined", JoinedWithLock},
     /* Controls. */
     {"contended", Contended},
     {"compute", Compute},

@@ -3,11 +3,13 @@
 // and mutexes in files whose owner has ended.
 #include <fcntl.h>
 #include <netinet/in.h>
+#include <sched.h>
 #include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 
+#include <tuple>
 #include <utility>
 
 #include "zoo.h"
@@ -106,6 +108,45 @@ void FlockOfStuck(long) {
     MeetAtFiles();
     PollFlock(OpenFile("a.lock"));
   });
+}
+
+// Each of three has the lock that the one before it polls for.
+void FlockCircle(long) {
+  Ready();
+  for (const auto& [name, own, other] :
+       {std::tuple("first", "a.lock", "b.lock"), std::tuple("second", "b.lock", "c.lock"),
+        std::tuple("third", "c.lock", "a.lock")}) {
+    if (Fork() != 0) continue;
+    Rename(name);
+    PollBoth(own, other);
+    _exit(0);
+  }
+  while (wait(nullptr) > 0) {
+  }
+}
+
+// One polls, the other waits in the kernel.
+void FlockHalfPolled(long) {
+  Ready();
+  AsTwo([] { PollBoth("a.lock", "b.lock"); },
+        [] {
+          flock(OpenFile("b.lock"), LOCK_EX);
+          MeetAtFiles();
+          flock(OpenFile("a.lock"), LOCK_EX);
+        });
+}
+
+// Without a nap.
+void SpinForFlock(const char* own, const char* other) {
+  flock(OpenFile(own), LOCK_EX);
+  const int two = OpenFile(other);
+  MeetAtFiles();
+  while (flock(two, LOCK_EX | LOCK_NB) != 0) sched_yield();
+}
+
+void FlockSpunCrossed(long) {
+  Ready();
+  AsTwo([] { SpinForFlock("a.lock", "b.lock"); }, [] { SpinForFlock("b.lock", "a.lock"); });
 }
 
 // The daemon has the lock from who started it, and waits for who wants it.
@@ -284,15 +325,146 @@ void MutexOfSleeper(long) {
   pthread_mutex_lock(mutex);
 }
 
+// Each gives back its own lock after a number of tries, and begins anew.
+void PollSomeTimes(const char* own, const char* other, int tries) {
+  const int one = OpenFile(own);
+  const int two = OpenFile(other);
+  for (;;) {
+    PollFlock(one);
+    for (int i = 0; i < tries && flock(two, LOCK_EX | LOCK_NB) != 0; ++i) usleep(100'000);
+    flock(two, LOCK_UN);
+    flock(one, LOCK_UN);
+    usleep(50'000);
+  }
+}
+
+void CrossedGivesUp(long) {
+  Ready();
+  AsTwo([] { PollSomeTimes("a.lock", "b.lock", 25); },
+        [] { PollSomeTimes("b.lock", "a.lock", 40); });
+}
+
+double SecondsNow() {
+  timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9;
+}
+
+// Likewise when a time has passed.
+void PollForAWhile(const char* own, const char* other) {
+  const int one = OpenFile(own);
+  const int two = OpenFile(other);
+  for (;;) {
+    PollFlock(one);
+    const double until = SecondsNow() + 4;
+    while (flock(two, LOCK_EX | LOCK_NB) != 0 && SecondsNow() < until) usleep(100'000);
+    flock(two, LOCK_UN);
+    flock(one, LOCK_UN);
+    usleep(50'000);
+  }
+}
+
+void CrossedUntil(long) {
+  Ready();
+  AsTwo([] { PollForAWhile("a.lock", "b.lock"); }, [] { PollForAWhile("b.lock", "a.lock"); });
+}
+
+// Another thread of the first gives its lock back after a while.
+void* GiveBackLater(void* argument) {
+  for (;;) {
+    Nap(3);
+    flock(static_cast<int>(Number(argument)), LOCK_UN);
+  }
+}
+
+void CrossedBesideThread(long) {
+  Ready();
+  AsTwo(
+      [] {
+        const int one = OpenFile("a.lock");
+        flock(one, LOCK_EX);
+        Start("returner", GiveBackLater, one);
+        MeetAtFiles();
+        PollFlock(OpenFile("b.lock"));
+        NapForLong();
+      },
+      [] {
+        PollBoth("b.lock", "a.lock");
+        NapForLong();
+      });
+}
+
+int given_by_handler = -1;
+
+// So does the handler of a timer's signal.
+void CrossedWithTimer(long) {
+  Ready();
+  AsTwo(
+      [] {
+        given_by_handler = OpenFile("a.lock");
+        flock(given_by_handler, LOCK_EX);
+        Handle(SIGALRM, [](int) { flock(given_by_handler, LOCK_UN); });
+        alarm(60);
+        MeetAtFiles();
+        PollFlock(OpenFile("b.lock"));
+        NapForLong();
+      },
+      [] { PollBoth("b.lock", "a.lock"); });
+}
+
+// The lock that both poll for is a third one's, who naps.
+void OneForBoth(const char* own) {
+  flock(OpenFile(own), LOCK_EX);
+  MeetAtFiles();
+  PollFlock(OpenFile("a.lock"));
+}
+
+void BothPollThird(long) {
+  if (Fork() == 0) HoldAndNap();
+  Nap(0.1);
+  PolledOf([] { OneForBoth("b.lock"); }, [] { OneForBoth("c.lock"); });
+}
+
+// Readers share a lock of the file that a writer polls for, and one of them naps.
+void SharedAndPolled(long) {
+  if (Fork() == 0) {
+    flock(OpenFile("b.lock"), LOCK_SH);
+    NapForLong();
+  }
+  Nap(0.1);
+  PolledOf([] { PollBoth("a.lock", "b.lock"); },
+           [] {
+             flock(OpenFile("b.lock"), LOCK_SH);
+             MeetAtFiles();
+             PollFlock(OpenFile("a.lock"));
+           });
+}
+
 const Program kPrograms[] = {
-    {"flock-crossed", FlockCrossed},      {"ranges-crossed", RangesCrossed},
-    {"flock-twice", FlockTwice},          {"flock-of-stuck", FlockOfStuck},
-    {"flock-inherited", FlockInherited},  {"owner-ended", OwnerEnded},
-    {"polled-sleeper", PolledSleeper},    {"polled-server", PolledServer},
-    {"polled-computer", PolledComputer},  {"polled-range", PolledRange},
-    {"polled-turns", PolledTurns},        {"polled-heir", PolledHeir},
-    {"polled-thread", PolledThread},      {"robust-owner-ended", RobustOwnerEnded},
+    {"flock-crossed", FlockCrossed},
+    {"ranges-crossed", RangesCrossed},
+    {"flock-twice", FlockTwice},
+    {"flock-of-stuck", FlockOfStuck},
+    {"flock-inherited", FlockInherited},
+    {"owner-ended", OwnerEnded},
+    {"polled-sleeper", PolledSleeper},
+    {"polled-server", PolledServer},
+    {"polled-computer", PolledComputer},
+    {"polled-range", PolledRange},
+    {"polled-turns", PolledTurns},
+    {"polled-heir", PolledHeir},
+    {"polled-thread", PolledThread},
+    {"robust-owner-ended", RobustOwnerEnded},
     {"mutex-of-sleeper", MutexOfSleeper},
+    {"flock-circle", FlockCircle},
+    {"flock-half-polled", FlockHalfPolled},
+    {"flock-spun-crossed", FlockSpunCrossed},
+    {"crossed-gives-up", CrossedGivesUp},
+    {"crossed-until", CrossedUntil},
+    {"crossed-beside-thread", CrossedBesideThread},
+    {"crossed-with-timer", CrossedWithTimer},
+    {"both-poll-third", BothPollThird},
+    {"shared-and-polled", SharedAndPolled},
 };
 
 }  // namespace

@@ -20,7 +20,7 @@ import dataclasses
 import importlib
 import typing
 
-CLASSES = ["locks", "spins", "partial", "naps", "file_locks", "kernel_waits", "signals_fork", "processes", "builds", "python", "sqlite", "mpi", "go"]
+CLASSES = ["locks", "spins", "partial", "idlers", "naps", "file_locks", "kernel_waits", "signals_fork", "processes", "builds", "python", "sqlite", "mpi", "go"]
 LONG_ONLY = ["mpi", "go"]  # these keep several processors busy, or want a compiler of their own
 DEADLOCK = "deadlock"
 # Where no owner is recorded, both words are right.

@@ -48,6 +48,7 @@ HANGS = [
     *[case("cond-lost", how, LOST, names(how, "not_empty WaitForWork")) for how in ("static", "stripped", "musl, static", "32 bits, static", "clang O2")],
     *[case("sem-lost", how, LOST, names(how, "items WaitForItem")) for how in ("O3", "musl", "static PIE")],
     *[case("own-pipe", how, "no writer", names(how, "pipe ReadOwnPipe")) for how in ("static, stripped", "musl, static", "32 bits, static", "clang O0")],
+    *[case("joined", how, DEADLOCK + ", 2 ", names(how, "lock_a JoinWithLock thread")) for how in ("O3", "static", "musl", "musl, static")],
 ]
 
 CONTROLS = [

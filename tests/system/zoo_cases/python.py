@@ -5,6 +5,7 @@ PYTHON = "/usr/bin/python3.11"
 DEFAULTS = {"needs": PYTHON}
 HANG = PYTHON + " {programs}/python/hangs.py "
 CONTROL = PYTHON + " {programs}/python/controls.py "
+FILE_LOCKS = PYTHON + " {programs}/python/file_locks.py "
 UNLOCKING = PYTHON + " {programs}/python/unlocking.py "
 SLOW = {"restless": True}
 BESIDE = {"restless": True, "age": 2.5}
@@ -73,6 +74,7 @@ HANGS = [
     # Spins.
     ("flag", HANG + "spin-flag", SPIN, "wait_for_flag", {"cpu": True}),
     ("flag in a dictionary", HANG + "spin-dict", SPIN, "wait_for_end", {"cpu": True}),
+    ("flock polled crosswise", FILE_LOCKS + "crossed", "deadlock|spin|livelock|retry", "flock a.lock b.lock lock_both", {"restless": True, "age": 1}),
 ]
 
 CONTROLS = [
@@ -142,4 +144,7 @@ CONTROLS = [
     ("lock unlocked by an inner block", UNLOCKING + "unlocked", SLOW),
     ("asyncio, group with a time limit", UNLOCKING + "group", SLOW),
     ("asyncio, gather with a time limit", UNLOCKING + "gather", SLOW),
+    ("flock polled crosswise, given up after a while", FILE_LOCKS + "gives-up", SLOW),
+    ("flock polled crosswise until a time", FILE_LOCKS + "gives-up-in-time", SLOW),
+    ("flock of who sleeps, polled", FILE_LOCKS + "of-a-sleeper", SLOW),
 ]

@@ -176,6 +176,17 @@ TEST_F(OpenFilesTest, ARingThatWasGivenNothingUsesNoFile) {
   EXPECT_TRUE(OpenFiles(proc_).Describe(42, 5, true).is_idle);
 }
 
+TEST_F(OpenFilesTest, AnInotifyWhoseFilesAreGoneIsIdle) {
+  Open(5, "anon_inode:inotify", "flags:\t00\ninotify wd:1 ino:a8214a sdev:fe00000 mask:100\n");
+  const WaitFile watches = OpenFiles(proc_).Describe(42, 5, true);
+  EXPECT_EQ(watches.kind, FileKind::kNotify);
+  EXPECT_TRUE(watches.outside);
+  EXPECT_FALSE(watches.is_idle);
+  Open(6, "anon_inode:inotify", "flags:\t00\n");
+  EXPECT_TRUE(OpenFiles(proc_).Describe(42, 6, true).is_idle);
+  EXPECT_FALSE(OpenFiles(proc_).Describe(42, 6, true).outside);
+}
+
 TEST_F(OpenFilesTest, WhatAnIoUringMayWriteIsNotKnown) {
   const WaitFile alone = OpenFiles(proc_).Describe(42, 3, true);
   EXPECT_EQ(alone.others, (std::vector<std::pair<int, int>>{{42, 4}}));

@@ -20,7 +20,10 @@ TEST(CalledCode, IsKnownByItsName) {
       {"__nanosleep", CalledCode::kHarmless},
       {"clock_nanosleep@@GLIBC_2.17", CalledCode::kHarmless},
       {"__memmove_avx_unaligned_erms", CalledCode::kHarmless},
-      {"_IO_printf", CalledCode::kHarmless},
+      {"_IO_printf", CalledCode::kOfFiles},
+      {"__snprintf_chk", CalledCode::kHarmless},
+      {"accept4", CalledCode::kGivesFile},
+      {"__close", CalledCode::kCloses},
       {"___pthread_cond_timedwait64", CalledCode::kUnknown},
       {"__pthread_cond_timedwait", CalledCode::kHarmless},
       {"operator new(unsigned long)", CalledCode::kHarmless},
@@ -44,7 +47,8 @@ TEST(CalledCode, IsKnownByItsName) {
 #if defined(__x86_64__) && HANGSCOPE_HAS_CAPSTONE
 
 extern "C" {
-extern const char harmless_nap[], harmless_wake[], harmless_dies[];
+extern const char harmless_nap[], harmless_wake[], harmless_dies[], harmless_prints[],
+    harmless_accepts[], harmless_closes[];
 }
 
 // NAME calls the nap and goes on at NAME_back.
@@ -53,6 +57,9 @@ asm(R"(
 harmless_nap: ret
 harmless_wake: ret
 harmless_dies: ret
+harmless_prints: ret
+harmless_accepts: ret
+harmless_closes: ret
 harmless_word: .quad 0
 
 h_counts:
@@ -63,6 +70,38 @@ h_counts_back:
   jne h_counts
   call harmless_dies
 h_counts_end:
+
+h_prints:
+  call harmless_nap
+h_prints_back:
+  call harmless_prints
+  jmp h_prints
+h_prints_end:
+
+h_serves:
+  call harmless_accepts
+h_serves_back:
+  movl %eax, %edi
+  call harmless_closes
+  jmp h_serves
+h_serves_end:
+
+h_closes_another:
+  call harmless_accepts
+h_closes_another_back:
+  movl harmless_word(%rip), %edi
+  call harmless_closes
+  jmp h_closes_another
+h_closes_another_end:
+
+h_jumps_to_close:
+  call harmless_accepts
+h_jumps_to_close_back:
+  movl %eax, %edi
+1: call harmless_closes
+  movl harmless_word(%rip), %edi
+  jmp 1b
+h_jumps_to_close_end:
 
 h_calls:
   call harmless_nap
@@ -163,6 +202,10 @@ h_gives_outside_end:
 
 #define CODE(name) extern "C" const char name[], name##_back[], name##_end[]
 CODE(h_counts);
+CODE(h_prints);
+CODE(h_serves);
+CODE(h_closes_another);
+CODE(h_jumps_to_close);
 CODE(h_calls);
 CODE(h_wakes);
 CODE(h_wakes_deep);
@@ -186,7 +229,7 @@ CallPlace PlaceIn(const char* begin, const char* back, const char* end) {
   return place;
 }
 
-bool IsHarmlessCode(const std::vector<CallPlace>& places) {
+CodeEffect EffectOf(const std::vector<CallPlace>& places, bool gives_file = false) {
   const ReadMemory read = [](uint64_t address, void* into, size_t bytes) {
     std::memcpy(into, reinterpret_cast<const void*>(address), bytes);
     return true;
@@ -201,11 +244,18 @@ bool IsHarmlessCode(const std::vector<CallPlace>& places) {
   const auto target = [&](uint64_t address) -> CodeTarget {
     if (address == CodeAt(harmless_nap)) return {CalledCode::kHarmless, 0, 0};
     if (address == CodeAt(harmless_dies)) return {CalledCode::kNoReturn, 0, 0};
+    if (address == CodeAt(harmless_prints)) return {CalledCode::kOfFiles, 0, 0};
+    if (address == CodeAt(harmless_accepts)) return {CalledCode::kGivesFile, 0, 0};
+    if (address == CodeAt(harmless_closes)) return {CalledCode::kCloses, 0, 0};
     const auto function = followed.find(address);
     if (function == followed.end()) return {};
     return {CalledCode::kFollowed, address, CodeAt(function->second) - address};
   };
-  return WakesNobody(places, read, target, [](uint64_t) { return false; });
+  return EffectOfCode(places, gives_file, read, target, [](uint64_t) { return false; });
+}
+
+bool IsHarmlessCode(const std::vector<CallPlace>& places) {
+  return EffectOf(places) != CodeEffect::kUnknown;
 }
 
 #define PLACE(name) PlaceIn(name, name##_back, name##_end)
@@ -215,6 +265,18 @@ TEST(HarmlessCode, WhoCountsWakesNobody) {
   EXPECT_TRUE(IsHarmlessCode({PLACE(h_calls)}));
   EXPECT_TRUE(IsHarmlessCode({PLACE(h_returns), PLACE(h_goes_round)}))
       << "it goes on in its caller";
+}
+
+TEST(HarmlessCode, WhoUsesAFileMayMoveWhoWaitsForIt) {
+  EXPECT_EQ(EffectOf({PLACE(h_counts)}), CodeEffect::kNone);
+  EXPECT_EQ(EffectOf({PLACE(h_prints)}), CodeEffect::kFiles);
+}
+
+TEST(HarmlessCode, WhoClosesWhatItHasAcceptedMovesNobody) {
+  EXPECT_EQ(EffectOf({PLACE(h_serves)}, true), CodeEffect::kNone);
+  EXPECT_EQ(EffectOf({PLACE(h_serves)}, false), CodeEffect::kFiles);
+  EXPECT_EQ(EffectOf({PLACE(h_closes_another)}, true), CodeEffect::kFiles);
+  EXPECT_EQ(EffectOf({PLACE(h_jumps_to_close)}, true), CodeEffect::kFiles);
 }
 
 TEST(HarmlessCode, AWayToACallThatIsNotKnownIsEnough) {

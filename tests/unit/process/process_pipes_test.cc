@@ -262,6 +262,9 @@ TEST(ProcessPipes, WhatIsNoPipeIsCalledWhatItIs) {
   EXPECT_EQ(summary(FileKind::kEpoll, "anon_inode:[eventpoll]"),
             "no writer, its only thread waits for an epoll that watches no file and that only this "
             "process has, and nobody there can add one");
+  EXPECT_EQ(summary(FileKind::kNotify, "anon_inode:inotify"),
+            "no writer, its only thread waits for an inotify that watches no file and that only "
+            "this process has, and nobody there can add one");
 }
 
 TEST(ProcessPipes, ATimerThatIsArmedOrOneOfSeveralFilesIsTheOutside) {

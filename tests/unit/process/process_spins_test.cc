@@ -369,6 +369,57 @@ TEST(ProcessRetries, WhoseDatabaseIsHeldByAnotherInBetweenIsNone) {
   }))) << "the holder naps";
 }
 
+// Two processes that nap, and look whether the other one still has the lock of its file.
+World NapsForEachOthersLocks() {
+  World world;
+  for (const auto& [pid, other] : {std::pair(10, 20), std::pair(20, 10)}) {
+    ThreadFacts& thread = world.Thread(pid, pid, WaitKind::kTime);
+    thread.wait.has_timeout = true, thread.wait.timeout = 100 * kMillisecond;
+    thread.spin = ThreadFacts::Spin{};
+    thread.spin->steps = 63, thread.spin->period = 19;
+    thread.spin->naps = thread.spin->in_part = true;
+    ThreadFacts::Spin::Call call{"flock", -EAGAIN, {}, {}};
+    call.wait.kind = WaitKind::kFileLock;
+    WaitFile file;
+    file.fd = 4, file.kind = FileKind::kFile, file.name = pid == 10 ? "/b.lock" : "/a.lock";
+    file.others = {{other, 3}};
+    call.wait.files = {file};
+    thread.spin->calls = {call};
+  }
+  return world;
+}
+
+TEST(ProcessRetries, WhoNapForEachOthersLocksOfFilesAreDeadlocked) {
+  World world = NapsForEachOthersLocks();
+  const ProcessFinding finding = Only(world.Judge());
+  EXPECT_EQ(finding.kind, Kind::kDeadlock);
+  EXPECT_EQ(finding.confidence, Confidence::kLikely);
+  EXPECT_THAT(finding.threads, ElementsAre(10, 20));
+  EXPECT_EQ(finding.summary,
+            "deadlock, 2 threads of 2 processes wait for each other, each time anew");
+  EXPECT_THAT(finding.evidence, ElementsAre(HasSubstr("asleep again for the same after 19"),
+                                            HasSubstr("system call: flock")));
+  EXPECT_EQ(DoesWhat(world.Of(10).threads[0], world.look()),
+            "naps 100 ms and looks again through flock for the lock of /b.lock (fd 4), held by 20 "
+            "program");
+  world.Of(10).caught_signals = SignalBit(SIGALRM);
+  EXPECT_EQ(Only(world.Judge()).confidence, Confidence::kPossible) << "a timer's handler";
+}
+
+TEST(ProcessRetries, WhoNapsForALockOfAFileThatAnotherOneMayGiveBackIsNone) {
+  World world = NapsForEachOthersLocks();
+  world.Thread(20, 21, WaitKind::kTime).wait.has_timeout = true;
+  EXPECT_TRUE(IsSilent(world.Judge())) << "any thread of the holder may";
+  World third = NapsForEachOthersLocks();
+  third.Of(20).threads[0].spin->calls[0].wait.files[0].others = {{30, 3}};
+  third.Process(30);
+  third.Thread(30, 30, WaitKind::kTime).wait.has_timeout = true;
+  EXPECT_TRUE(IsSilent(third.Judge())) << "who has it naps";
+  World unknown = NapsForEachOthersLocks();
+  unknown.Of(20).threads[0].spin->calls[0].wait.files[0].others_unknown = true;
+  EXPECT_TRUE(IsSilent(unknown.Judge()));
+}
+
 // One that is blocked for good and one that tries again: py-gil's half.
 TEST(ProcessRetries, OneMayWaitWithoutALimit) {
   const auto judgement = JudgeRetries(11, [](size_t, SystemSample* look) {

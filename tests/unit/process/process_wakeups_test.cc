@@ -473,6 +473,43 @@ TEST(ProcessWakeups, WhoNapsAndWakesNobodyIsNobodyWhoCould) {
   EXPECT_TRUE(IsSilent(world.Judge())) << "the main thread may give it";
 }
 
+// Of a main thread that naps for ever nothing says that it wants what the others wait for: a pool
+// without work idles so.
+TEST(ProcessWakeups, AMainThreadThatNapsBesideAPoolIsPossibleOnly) {
+  World world;
+  ThreadFacts& main = world.Thread(10, 10, WaitKind::kTime);
+  main.wait.has_timeout = true, main.wakes_nobody = true;
+  main.since = world.look().end - kMillisecond;
+  StackFrame own;
+  own.function = "AwaitWork", own.source = "work.cc:7";
+  world.Signals(10, 11, "came").stack = {own};
+  EXPECT_EQ(Only(world.Judge()).confidence, Confidence::kLikely);
+  World without_lines = world;
+  without_lines.Of(10).threads[1].stack[0].source.clear();
+  EXPECT_EQ(Only(without_lines.Judge()).confidence, Confidence::kPossible);
+  world.Signals(10, 12, "came").stack = {own};
+  const ProcessFinding pool = Only(world.Judge());
+  EXPECT_EQ(pool.confidence, Confidence::kPossible);
+  EXPECT_THAT(pool.doubts, Contains(HasSubstr("threads without work idle so")));
+  world.Of(10).threads[2].wait.variable = "gone", world.Of(10).threads[2].wait.address = 0x2000;
+  EXPECT_EQ(Only(world.Judge()).confidence, Confidence::kLikely) << "each waits for another one";
+}
+
+TEST(ProcessWakeups, WhoNapsAndUsesNoFilesEndsNoWaitForAPipe) {
+  World world;
+  world.Joins(10, 10, 11);
+  world.Reads(10, 11, {10});
+  ThreadFacts& napper = world.Thread(10, 12, WaitKind::kTime, "metrics");
+  napper.wait.has_timeout = true, napper.wakes_nobody = true;
+  napper.since = world.look().end - kMillisecond;
+  EXPECT_TRUE(IsSilent(world.Judge())) << "it may write it";
+  world.Of(10).threads[2].uses_no_files = true;
+  const ProcessFinding finding = Only(world.Judge());
+  EXPECT_EQ(finding.kind, Kind::kNoWriter);
+  EXPECT_EQ(finding.confidence, Confidence::kLikely);
+  EXPECT_THAT(finding.doubts, Contains(HasSubstr("uses their files is read from the code")));
+}
+
 // What it stores may end what others read, and what it writes.
 TEST(ProcessWakeups, WhoNapsAndWakesNobodyMayStillWrite) {
   World world;

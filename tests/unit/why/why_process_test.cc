@@ -115,6 +115,25 @@ TEST(WhyProcess, WhomALockThatIsTriedAgainLedToIsInEveryLook) {
     EXPECT_THAT(inspector.asked[i].second.with, ElementsAre(20)) << i;
 }
 
+// In the look that would tell most, it runs.
+TEST(WhyProcess, WhoIsAwakeBetweenTwoTriesIsAsleepInAnotherLook) {
+  FakeClock clock;
+  FakeProcessInspector inspector;
+  for (uint64_t i = 0; i < 8; ++i) {
+    SystemSample look = Locked();
+    ThreadFacts& thread = look.processes[0].threads[0];
+    thread.wait.has_timeout = true;
+    thread.voluntary_switches = 5 * i;
+    if (i == 1) thread.state = ThreadState::kRunning, thread.wait = {};
+    inspector.Add(look);
+  }
+  WhyProcessOptions options = Options();
+  options.stop = false;
+  const auto report = AskWhyProcess(clock, inspector, options);
+  ASSERT_TRUE(report.ok()) << report.status().message();
+  EXPECT_THAT(report->text, StartsWith("HANG: deadlock, a thread waits for itself (likely)\n"));
+}
+
 // Whoever waits longer than a moment is told for what.
 TEST(WhyProcess, WhatTakesLongIsSaidAfterAMoment) {
   const auto told = [](bool naps) {
