@@ -42,7 +42,7 @@ uint64_t SignalsOfWork(const ProcessFacts& process) {
   constexpr uint64_t kOfAll = kOfUsers | SignalBit(SIGHUP) | SignalBit(SIGALRM);
   constexpr uint64_t kOfEnds = SignalBit(SIGHUP) | SignalBit(SIGTERM) | SignalBit(SIGXCPU) |
                                SignalBit(SIGPROF) | SignalBit(SIGALRM) | SignalBit(SIGVTALRM);
-  const uint64_t caught = process.caught_signals & (kOfTimers | kOfWork);
+  const uint64_t caught = process.caught_signals & ~process.runtime_signals & (kOfTimers | kOfWork);
   if ((process.caught_signals & kOfAll) == kOfAll) return 0;
   if ((process.caught_signals & kOfEnds) == kOfEnds) return caught & kOfUsers;
   const bool handles_first_user =
