@@ -21,11 +21,10 @@ bool IsOfMachine(const StackFrame& frame) { return frame.module.starts_with("lib
 
 // Threads that the machine starts for itself, which never run Java, by the names it gives them.
 bool IsNameOfMachine(std::string_view name) {
-  constexpr std::string_view kBegins[] = {"VM Thread",  "VM Periodic Tas", "GC Thread",
-                                          "G1 ",        "ParGC",           "Concurrent Mark",
-                                          "Shenandoah", "ZDirector",       "ZDriver",
-                                          "ZStat",      "ZUncommitter",    "ZUnmapper",
-                                          "ZWorker",    "RuntimeWorker",   "XWorker"};
+  constexpr std::string_view kBegins[] = {
+      "VM Thread",       "VM Periodic Tas", "GC Thread", "G1 ",           "ParGC",
+      "Concurrent Mark", "Shenandoah",      "ZDirector", "ZDriver",       "ZStat",
+      "ZUncommitter",    "ZUnmapper",       "ZWorker",   "RuntimeWorker", "XWorker"};
   return std::any_of(std::begin(kBegins), std::end(kBegins),
                      [&](std::string_view begin) { return name.starts_with(begin); });
 }
@@ -56,8 +55,8 @@ bool MayRecheck(JavaWaitKind kind) { return kind == JavaWaitKind::kMonitor; }
 
 void ProcessLook::FindJava() {
 #if defined(__x86_64__)
-  const auto machine = std::find_if(
-      mappings_.begin(), mappings_.end(), [](const MemoryMapping& mapping) {
+  const auto machine =
+      std::find_if(mappings_.begin(), mappings_.end(), [](const MemoryMapping& mapping) {
         return mapping.executable && mapping.path.ends_with("/libjvm.so");
       });
   is_java_ = machine != mappings_.end();
@@ -145,8 +144,8 @@ void ProcessLook::AddJava() {
   }
   // Those that end the program run its hooks.
   constexpr uint64_t kOfEnds = SignalBit(SIGHUP) | SignalBit(SIGINT) | SignalBit(SIGTERM);
-  facts_.runtime_signals = SignalBit(SIGQUIT) | SignalBit(SIGUSR2) | SignalBit(SIGPIPE) |
-                           SignalBit(SIGXFSZ);
+  facts_.runtime_signals =
+      SignalBit(SIGQUIT) | SignalBit(SIGUSR2) | SignalBit(SIGPIPE) | SignalBit(SIGXFSZ);
   if (java_->ShutdownHooks() == 0) facts_.runtime_signals |= kOfEnds;
   if (!warning.empty()) Warn("java threads: " + warning);
 }

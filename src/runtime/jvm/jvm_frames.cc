@@ -12,8 +12,9 @@ constexpr size_t kMostPlaces = 1 << 16;  // of a compiled method
 constexpr size_t kMostMethods = 32768;
 constexpr size_t kMostLineBytes = 1 << 16;
 constexpr size_t kMostCodeName = 64;
-constexpr uint8_t kFree = 0xff;      // of a map of segments
+constexpr uint8_t kFree = 0xff;  // of a map of segments
 constexpr uint32_t kStaticMethod = 8;
+constexpr uint8_t kMonitorEnter = 0xc2;
 
 // Numbers as the machine packs them: of up to five bytes, those from 192 on have a successor.
 class PackedReader {
@@ -92,11 +93,11 @@ JvmFrames::Blob JvmFrames::BlobAt(uint64_t pc) {
   blob.address = block + layout_.block_size;
   const auto words = memory_.Kept<int32_t>(blob.address + layout_.blob_frame_size);
   blob.frame_size = words > 0 ? static_cast<uint64_t>(words) : 0;
-  const std::string name = memory_.KeptText(
-      memory_.Kept<uint64_t>(blob.address + layout_.blob_name), kMostCodeName);
-  blob.kind = name == "Interpreter"                            ? Blob::Kind::kInterpreter
+  const std::string name =
+      memory_.KeptText(memory_.Kept<uint64_t>(blob.address + layout_.blob_name), kMostCodeName);
+  blob.kind = name == "Interpreter"                           ? Blob::Kind::kInterpreter
               : name == "nmethod" || name == "native nmethod" ? Blob::Kind::kMethod
-                                                               : Blob::Kind::kStub;
+                                                              : Blob::Kind::kStub;
   return blob;
 }
 
@@ -112,10 +113,8 @@ const JavaMethod& JvmFrames::MethodAt(uint64_t address) {
   method.holder = &objects_.ClassAt(memory_.Kept<uint64_t>(pool + layout_.pool_holder));
   method.name =
       objects_.TextOfPool(pool, memory_.Kept<uint16_t>(method.constant + layout_.const_name));
-  method.file =
-      objects_.TextOfPool(pool, memory_.Kept<uint16_t>(pool + layout_.pool_source_file));
-  method.is_static =
-      (memory_.Kept<uint32_t>(address + layout_.method_access) & kStaticMethod) != 0;
+  method.file = objects_.TextOfPool(pool, memory_.Kept<uint16_t>(pool + layout_.pool_source_file));
+  method.is_static = (memory_.Kept<uint32_t>(address + layout_.method_access) & kStaticMethod) != 0;
   method.is_known = method.holder->is_known && !method.name.empty();
   return method;
 }
@@ -127,7 +126,11 @@ void JvmFrames::AddInterpreted(uint64_t fp, std::vector<JavaFrame>* frames) {
   const auto bytecode = memory_.Now<uint64_t>(Words(fp, kInterpretedBytecode));
   const uint64_t begin = method.constant + layout_.const_size;
   const uint64_t size = memory_.Kept<uint16_t>(method.constant + layout_.const_code_size);
-  if (bytecode >= begin && bytecode - begin < size) frame.bytecode = static_cast<int>(bytecode - begin);
+  if (bytecode >= begin && bytecode - begin < size)
+    frame.bytecode = static_cast<int>(bytecode - begin);
+  // Before it waits for a monitor, the interpreter goes on to the next one.
+  if (frames->empty() && frame.bytecode > 0 && memory_.Kept<uint8_t>(bytecode - 1) == kMonitorEnter)
+    --frame.bytecode;
   if (!method.is_static)
     frame.this_object = objects_.Resolve(
         memory_.Now<uint64_t>(memory_.Now<uint64_t>(Words(fp, kInterpretedLocals))));
@@ -147,9 +150,7 @@ uint64_t JvmFrames::ScopeAt(const Blob& blob, uint64_t pc) {
     const uint64_t place = begin + i * layout_.pc_size;
     if (memory_.Kept<uint32_t>(place + layout_.pc_offset) != pc - code) continue;
     const uint64_t scope = memory_.Kept<uint32_t>(place + layout_.pc_scope);
-    return scope == 0
-               ? 0
-               : memory_.Kept<uint64_t>(blob.address + layout_.compiled_scopes) + scope;
+    return scope == 0 ? 0 : memory_.Kept<uint64_t>(blob.address + layout_.compiled_scopes) + scope;
   }
   return 0;
 }
@@ -158,8 +159,7 @@ void JvmFrames::AddCompiled(const Blob& blob, uint64_t pc, uint64_t sp,
                             std::vector<JavaFrame>* frames) {
   // A frame that is to be interpreted when it is returned to keeps where it stood.
   if (pc == memory_.Kept<uint64_t>(blob.address + layout_.compiled_deopt))
-    pc = memory_.Now<uint64_t>(
-        sp + memory_.Kept<uint32_t>(blob.address + layout_.native_orig_pc));
+    pc = memory_.Now<uint64_t>(sp + memory_.Kept<uint32_t>(blob.address + layout_.native_orig_pc));
   const uint64_t scopes = memory_.Kept<uint64_t>(blob.address + layout_.compiled_scopes);
   const uint64_t metadata =
       blob.address + memory_.Kept<uint32_t>(blob.address + layout_.native_metadata);
@@ -208,8 +208,8 @@ std::vector<JavaFrame> JvmFrames::Walk(JavaAnchor at, uint64_t begin, uint64_t e
       if (!is_on_stack(at.fp)) break;
       AddInterpreted(at.fp, &frames);
       const uint64_t fp = at.fp;
-      at = {memory_.Now<uint64_t>(Words(fp, layout_.sender_sp)), memory_.Now<uint64_t>(Words(fp, 1)),
-            memory_.Now<uint64_t>(fp)};
+      at = {memory_.Now<uint64_t>(Words(fp, layout_.sender_sp)),
+            memory_.Now<uint64_t>(Words(fp, 1)), memory_.Now<uint64_t>(fp)};
       if (at.sp <= fp) break;
       continue;
     }
@@ -230,9 +230,9 @@ int JvmFrames::LineOf(const JavaFrame& frame) {
   if (frame.method == nullptr || frame.bytecode < 0) return 0;
   const uint64_t constant = frame.method->constant;
   if ((memory_.Kept<uint16_t>(constant + layout_.const_flags) & layout_.has_lines) == 0) return 0;
-  PackedReader reader(constant + layout_.const_size +
-                          memory_.Kept<uint16_t>(constant + layout_.const_code_size),
-                      &memory_);
+  PackedReader reader(
+      constant + layout_.const_size + memory_.Kept<uint16_t>(constant + layout_.const_code_size),
+      &memory_);
   constexpr uint8_t kEscape = 0xff;
   int64_t bytecode = 0, line = 0, best = -1, best_line = 0;
   for (size_t i = 0; i < kMostLineBytes; ++i) {

@@ -18,8 +18,8 @@ namespace hangscope {
 struct JavaMethod {
   bool is_known = false;
   const JavaClass* holder = nullptr;
-  std::string name;     // "transfer"
-  std::string file;     // "Bank.java"; empty: not known
+  std::string name;  // "transfer"
+  std::string file;  // "Bank.java"; empty: not known
   bool is_static = false;
   uint64_t constant = 0;  // its part that never changes
 };

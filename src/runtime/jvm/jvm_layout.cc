@@ -36,9 +36,9 @@ class TableReader {
     const uint64_t offset = Variable("gHotSpotVMStructEntryOffsetOffset");
     const uint64_t address = Variable("gHotSpotVMStructEntryAddressOffset");
     return Read(at, stride, type, [&](uint64_t entry, const std::string& name) {
-      (*into)[name + "." + TextAt(entry + field)] = {
-          memory_.Kept<int32_t>(entry + is_static) != 0, memory_.Kept<uint64_t>(entry + offset),
-          memory_.Kept<uint64_t>(entry + address)};
+      (*into)[name + "." + TextAt(entry + field)] = {memory_.Kept<int32_t>(entry + is_static) != 0,
+                                                     memory_.Kept<uint64_t>(entry + offset),
+                                                     memory_.Kept<uint64_t>(entry + address)};
     });
   }
   bool ReadSizes(Table* into) {
@@ -85,7 +85,7 @@ class TableReader {
 
 struct WantedNumber {
   const char* name;
-  uint64_t JvmLayout::* into;
+  uint64_t JvmLayout::*into;
 };
 
 constexpr WantedNumber kVariables[] = {

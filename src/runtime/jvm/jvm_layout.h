@@ -59,12 +59,12 @@ struct JvmLayout {
   uint64_t pc_offset = 0, pc_scope = 0, pc_size = 0;
 
   // Constants.
-  uint64_t has_lines = 0;                 // flag of a constant method
-  uint64_t being_initialized = 0;         // state of a class
-  uint64_t state_blocked = 0;             // of a thread
+  uint64_t has_lines = 0;          // flag of a constant method
+  uint64_t being_initialized = 0;  // state of a class
+  uint64_t state_blocked = 0;      // of a thread
   uint64_t field_slots = 0, field_name = 0, field_signature = 0, field_low = 0, field_high = 0;
   uint64_t field_flags = 0, field_internal = 0, field_tag_bits = 0;
-  int64_t call_wrapper = 0;               // in words from the frame pointer
+  int64_t call_wrapper = 0;  // in words from the frame pointer
   int64_t sender_sp = 0;
 
   // Read once.

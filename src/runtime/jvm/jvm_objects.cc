@@ -70,16 +70,16 @@ const std::vector<JavaField>& JvmObjects::FieldsOf(const JavaClass& of) {
     const bool is_internal = (flags & layout_.field_internal) != 0;
     if (i >= own && !is_internal) break;  // generic signatures follow
     const auto text = [&](uint16_t index) {
-      return is_internal ? SymbolAt(memory_.Kept<uint64_t>(layout_.vm_symbols_at +
-                                                           index * kBytesOfWord))
-                         : TextOfPool(pool, index);
+      return is_internal
+                 ? SymbolAt(memory_.Kept<uint64_t>(layout_.vm_symbols_at + index * kBytesOfWord))
+                 : TextOfPool(pool, index);
     };
     JavaField field;
     field.name = text(part(i, layout_.field_name));
     field.signature = text(part(i, layout_.field_signature));
     field.is_static = (flags & kStatic) != 0;
-    const uint32_t packed = static_cast<uint32_t>(part(i, layout_.field_high)) << 16 |
-                            part(i, layout_.field_low);
+    const uint32_t packed =
+        static_cast<uint32_t>(part(i, layout_.field_high)) << 16 | part(i, layout_.field_low);
     field.offset = packed >> (layout_.field_tag_bits & 31);
     if (!field.name.empty()) fields.push_back(std::move(field));
   }
@@ -109,11 +109,9 @@ uint64_t JvmObjects::HandleAt(uint64_t address) const {
 
 const JavaClass& JvmObjects::ClassOf(uint64_t object) {
   if (object == 0) return kNoClass;
-  if (!layout_.narrow_klasses)
-    return ClassAt(memory_.Now<uint64_t>(object + layout_.object_klass));
+  if (!layout_.narrow_klasses) return ClassAt(memory_.Now<uint64_t>(object + layout_.object_klass));
   const uint64_t narrow = memory_.Now<uint32_t>(object + layout_.object_klass);
-  return narrow == 0 ? kNoClass
-                     : ClassAt(layout_.klass_base + (narrow << layout_.klass_shift));
+  return narrow == 0 ? kNoClass : ClassAt(layout_.klass_base + (narrow << layout_.klass_shift));
 }
 
 bool JvmObjects::IsA(uint64_t object, std::string_view class_name) {
@@ -159,15 +157,14 @@ std::string JvmObjects::StringAt(uint64_t object, size_t most) {
   const uint64_t length_at = layout_.object_klass + (layout_.narrow_klasses ? 4 : 8);
   const uint64_t begin = (length_at + 4 + kBytesOfWord - 1) / kBytesOfWord * kBytesOfWord;
   const size_t unit = is_wide ? 2 : 1;
-  const size_t length =
-      std::min<size_t>(memory_.Now<uint32_t>(bytes + length_at) / unit, most);
+  const size_t length = std::min<size_t>(memory_.Now<uint32_t>(bytes + length_at) / unit, most);
   std::string raw(length * unit, '\0');
   if (!memory_.ReadInto(bytes + begin, raw.data(), raw.size())) return {};
   std::string text;
   for (size_t i = 0; i < length; ++i) {
     const auto byte = [&](size_t at) { return static_cast<unsigned char>(raw[at]); };
-    const unsigned c = is_wide ? byte(2 * i) | static_cast<unsigned>(byte(2 * i + 1)) << 8
-                               : byte(i);
+    const unsigned c =
+        is_wide ? byte(2 * i) | static_cast<unsigned>(byte(2 * i + 1)) << 8 : byte(i);
     AppendUtf8(c >= 0xd800 && c < 0xe000 ? U'?' : static_cast<char32_t>(c), &text);
   }
   return text;
@@ -202,9 +199,8 @@ bool IsOfJavaLibrary(std::string_view class_name) {
   constexpr std::string_view kPackages[] = {"java/", "javax/", "jdk/", "sun/", "com/sun/"};
   // A class that the machine makes for a lambda has a number behind its name.
   return class_name.find("$$Lambda$") != std::string_view::npos ||
-         std::any_of(std::begin(kPackages), std::end(kPackages), [&](std::string_view package) {
-           return class_name.starts_with(package);
-         });
+         std::any_of(std::begin(kPackages), std::end(kPackages),
+                     [&](std::string_view package) { return class_name.starts_with(package); });
 }
 
 }  // namespace hangscope

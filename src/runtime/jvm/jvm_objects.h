@@ -25,8 +25,8 @@ struct JavaField {
 
 struct JavaClass {
   uint64_t address = 0;
-  std::string name;   // "java/lang/Thread"
-  uint64_t super = 0;  // address; 0: none
+  std::string name;       // "java/lang/Thread"
+  uint64_t super = 0;     // address; 0: none
   bool is_known = false;  // there is such a class
 };
 

@@ -158,17 +158,15 @@ std::optional<JavaThread> JvmReader::ReadThread(uint64_t address, size_t most_fr
   thread.address = address;
   thread.tid = stack->second.tid;
   const uint64_t own = objects_.HandleAt(address + layout_.thread_object);
-  thread.name =
-      objects_.StringAt(objects_.Reference(own, "name"), kMostNameOfThread);
+  thread.name = objects_.StringAt(objects_.Reference(own, "name"), kMostNameOfThread);
   thread.is_daemon = objects_.Value<uint8_t>(own, "daemon") != 0;
   thread.is_blocked =
       memory_->Now<uint32_t>(address + layout_.thread_state) == layout_.state_blocked;
   thread.frames = frames_.Walk(frames_.AnchorAt(address + layout_.thread_anchor),
                                stack->second.begin, stack->second.end, most_frames);
-  const bool all_of_library =
-      std::all_of(thread.frames.begin(), thread.frames.end(), [](const JavaFrame& frame) {
-        return IsOfJavaLibrary(frame.method->holder->name);
-      });
+  const bool all_of_library = std::all_of(
+      thread.frames.begin(), thread.frames.end(),
+      [](const JavaFrame& frame) { return IsOfJavaLibrary(frame.method->holder->name); });
   // What the machine starts for itself has no object of a class of the program, and no frames.
   thread.is_of_machine = thread.is_blocked && all_of_library &&
                          (IsHelper(objects_.ClassOf(own).name) ||
@@ -176,12 +174,12 @@ std::optional<JavaThread> JvmReader::ReadThread(uint64_t address, size_t most_fr
                           (thread.frames.empty() && thread.name == "DestroyJavaVM"));
   for (const JavaFrame& frame : thread.frames) {
     if (!IsOfJavaLibrary(frame.method->holder->name)) break;
-    thread.idles = thread.idles ||
-                   std::any_of(std::begin(kIdlePlaces), std::end(kIdlePlaces),
-                               [&](const IdlePlace& place) {
-                                 return frame.method->name == place.method &&
-                                        frame.method->holder->name == place.class_name;
-                               });
+    thread.idles =
+        thread.idles ||
+        std::any_of(std::begin(kIdlePlaces), std::end(kIdlePlaces), [&](const IdlePlace& place) {
+          return frame.method->name == place.method &&
+                 frame.method->holder->name == place.class_name;
+        });
   }
   return thread;
 }
@@ -192,8 +190,7 @@ std::vector<JavaThread> JvmReader::Threads(size_t most, size_t most_frames, std:
   const auto begin = memory_->Now<uint64_t>(list + layout_.list_threads);
   std::vector<uint64_t> addresses(count <= kMostThreads ? count : 0);
   if (list == 0 || count > kMostThreads ||
-      (count > 0 &&
-       !memory_->ReadInto(begin, addresses.data(), addresses.size() * kBytesOfWord))) {
+      (count > 0 && !memory_->ReadInto(begin, addresses.data(), addresses.size() * kBytesOfWord))) {
     *warning = "the list of its threads cannot be read";
     return {};
   }
@@ -207,8 +204,7 @@ std::vector<JavaThread> JvmReader::Threads(size_t most, size_t most_frames, std:
     const auto base = memory_->Now<uint64_t>(address + layout_.thread_stack_base);
     const auto size = memory_->Now<uint64_t>(address + layout_.thread_stack_size);
     const auto os_thread = memory_->Now<uint64_t>(address + layout_.thread_os_thread);
-    const auto tid =
-        os_thread == 0 ? 0 : memory_->Now<int32_t>(os_thread + layout_.os_thread_id);
+    const auto tid = os_thread == 0 ? 0 : memory_->Now<int32_t>(os_thread + layout_.os_thread_id);
     if (size <= base && tid > 0) stacks_[address] = {base - size, base, tid};
   }
   std::vector<JavaThread> threads;
@@ -221,8 +217,7 @@ std::vector<JavaThread> JvmReader::Threads(size_t most, size_t most_frames, std:
       const JavaClass& of = *frame.method->holder;
       if (frame.method->name == "<clinit>" &&
           memory_->Now<uint8_t>(of.address + layout_.init_state) == layout_.being_initialized)
-        initializers_.emplace_back(&of,
-                                   memory_->Now<uint64_t>(of.address + layout_.init_thread));
+        initializers_.emplace_back(&of, memory_->Now<uint64_t>(of.address + layout_.init_thread));
     }
   }
   for (JavaThread& thread : threads) {
@@ -244,10 +239,9 @@ void JvmReader::NameLocks(std::vector<JavaThread>* threads) {
   const auto found = [&](uint64_t object, const JavaClass& of, const JavaField& field) {
     if (object == 0) return;
     const std::string text = SimpleName(of.name) + "." + field.name;
-    for (const uint64_t each :
-         {object, objects_.ClassOf(object).name.starts_with(kConcurrent)
-                      ? objects_.Reference(object, "sync")
-                      : 0}) {
+    for (const uint64_t each : {object, objects_.ClassOf(object).name.starts_with(kConcurrent)
+                                            ? objects_.Reference(object, "sync")
+                                            : 0}) {
       const auto name = names.find(each);
       if (each != 0 && name != names.end() && name->second.empty()) name->second = text;
     }
@@ -279,8 +273,8 @@ void JvmReader::NameLocks(std::vector<JavaThread>* threads) {
     if (!is_monitor || !wait.name.empty()) continue;
     const JavaClass& of = objects_.ClassOf(wait.object);
     if (of.name == "java/lang/Class") {
-      const JavaClass& shown = objects_.ClassAt(
-          memory_->Now<uint64_t>(wait.object + layout_.mirror_klass));
+      const JavaClass& shown =
+          objects_.ClassAt(memory_->Now<uint64_t>(wait.object + layout_.mirror_klass));
       if (shown.is_known) wait.name = DottedName(shown.name) + ".class";
     } else if (of.is_known) {
       wait.type += wait.kind == JavaWaitKind::kMonitor ? " of a " : " a ";

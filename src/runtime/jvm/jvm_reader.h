@@ -47,9 +47,9 @@ struct JavaThread {
   int tid = 0;  // as the process calls it
   std::string name;
   bool is_daemon = false;
-  bool is_blocked = false;    // until somebody wakes it, as the machine sees it
-  bool is_of_machine = false;  // it serves the machine: a compiler, a cleaner
-  bool idles = false;          // in a pool, a timer: until the program gives it work
+  bool is_blocked = false;        // until somebody wakes it, as the machine sees it
+  bool is_of_machine = false;     // it serves the machine: a compiler, a cleaner
+  bool idles = false;             // in a pool, a timer: until the program gives it work
   std::vector<JavaFrame> frames;  // innermost first
   JavaWait wait;
 };
