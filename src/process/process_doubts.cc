@@ -330,7 +330,8 @@ std::string WhoActs(int pid, const JudgedProcesses& judged,
     const ProcessNode& node = judged.node(i);
     const bool may = node.kind == ProcessNode::Kind::kThread && node.pid == pid &&
                      !judged.stuck[i] && node.stand != ThreadStand::kWaits &&
-                     node.stand != ThreadStand::kSpins && node.stand != ThreadStand::kEnded;
+                     node.stand != ThreadStand::kSpins && node.stand != ThreadStand::kEnded &&
+                     !node.facts->of_runtime;
     if (may && is_meant(*node.facts) && all++ < kMost)
       text += fmt::format("{}{} ({})", text.empty() ? "" : ", ", ThreadLabel(*node.facts),
                           DoesWhat(*node.facts, judged.look));

@@ -95,7 +95,6 @@ constexpr WantedNumber kVariables[] = {
     {"CompressedKlassPointers._narrow_klass._base", &JvmLayout::narrow_klass_base_at},
     {"CompressedKlassPointers._narrow_klass._shift", &JvmLayout::narrow_klass_shift_at},
     {"java_lang_Class._klass_offset", &JvmLayout::mirror_klass_at},
-    {"Symbol._vm_symbols[0]", &JvmLayout::vm_symbols_at},
     {"ClassLoaderDataGraph._head", &JvmLayout::class_loaders_at},
     {"CodeCache._heaps", &JvmLayout::code_heaps_at},
     {"StubRoutines._call_stub_return_address", &JvmLayout::call_stub_return_at},
@@ -186,7 +185,6 @@ constexpr WantedNumber kConstants[] = {
     {"FieldInfo::high_packed_offset", &JvmLayout::field_high},
     {"FieldInfo::field_slots", &JvmLayout::field_slots},
     {"FIELDINFO_TAG_SIZE", &JvmLayout::field_tag_bits},
-    {"JVM_ACC_FIELD_INTERNAL", &JvmLayout::field_internal},
 };
 
 Status Lacks(const std::string& name) {

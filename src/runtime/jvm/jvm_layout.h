@@ -39,7 +39,7 @@ struct JvmLayout {
   uint64_t klass_name = 0, klass_super = 0, klass_mirror = 0, klass_next = 0;
   uint64_t fields = 0, field_count = 0, constants = 0, init_state = 0, init_thread = 0;
   uint64_t mirror_klass_at = 0;
-  uint64_t symbol_length = 0, symbol_body = 0, vm_symbols_at = 0;
+  uint64_t symbol_length = 0, symbol_body = 0;
   uint64_t pool_size = 0, pool_length = 0, pool_holder = 0, pool_source_file = 0;
   uint64_t array_length = 0, array_of_u2 = 0;
   uint64_t class_loaders_at = 0, loader_next = 0, loader_klasses = 0;
@@ -63,7 +63,7 @@ struct JvmLayout {
   uint64_t being_initialized = 0;  // state of a class
   uint64_t state_blocked = 0;      // of a thread
   uint64_t field_slots = 0, field_name = 0, field_signature = 0, field_low = 0, field_high = 0;
-  uint64_t field_flags = 0, field_internal = 0, field_tag_bits = 0;
+  uint64_t field_flags = 0, field_tag_bits = 0;
   int64_t call_wrapper = 0;  // in words from the frame pointer
   int64_t sender_sp = 0;
 

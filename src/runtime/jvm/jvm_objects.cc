@@ -64,20 +64,11 @@ const std::vector<JavaField>& JvmObjects::FieldsOf(const JavaClass& of) {
   const auto part = [&](size_t field, uint64_t which) {
     return memory_.Kept<uint16_t>(list + layout_.array_of_u2 + 2 * (field * slots + which));
   };
-  // Behind those of the program stand some that the machine adds.
-  for (size_t i = 0; i < std::min<size_t>(parts / slots, kMostFields); ++i) {
-    const uint16_t flags = part(i, layout_.field_flags);
-    const bool is_internal = (flags & layout_.field_internal) != 0;
-    if (i >= own && !is_internal) break;  // generic signatures follow
-    const auto text = [&](uint16_t index) {
-      return is_internal
-                 ? SymbolAt(memory_.Kept<uint64_t>(layout_.vm_symbols_at + index * kBytesOfWord))
-                 : TextOfPool(pool, index);
-    };
+  for (size_t i = 0; i < std::min({own, parts / slots, kMostFields}); ++i) {
     JavaField field;
-    field.name = text(part(i, layout_.field_name));
-    field.signature = text(part(i, layout_.field_signature));
-    field.is_static = (flags & kStatic) != 0;
+    field.name = TextOfPool(pool, part(i, layout_.field_name));
+    field.signature = TextOfPool(pool, part(i, layout_.field_signature));
+    field.is_static = (part(i, layout_.field_flags) & kStatic) != 0;
     const uint32_t packed =
         static_cast<uint32_t>(part(i, layout_.field_high)) << 16 | part(i, layout_.field_low);
     field.offset = packed >> (layout_.field_tag_bits & 31);

@@ -80,10 +80,11 @@ JavaWait JvmReader::MonitorWait(uint64_t monitor) {
   return wait;
 }
 
-// A class that a thread initialises is locked by an object of its own, on which others wait.
+// A class that a thread initialises is locked by an object of its own, on which others wait. It
+// stands in the mirror of the class where that of an array has the class of its elements.
 JavaWait JvmReader::InitializerWait(uint64_t lock) {
   for (const auto& [of, thread] : initializers_) {
-    if (objects_.Reference(objects_.MirrorOf(*of), "init_lock") != lock) continue;
+    if (objects_.Reference(objects_.MirrorOf(*of), "componentType") != lock) continue;
     JavaWait wait;
     wait.kind = JavaWaitKind::kInitializer;
     wait.object = lock;
@@ -107,7 +108,8 @@ JavaWait JvmReader::NotifyWait(const JavaThread& thread, uint64_t monitor) {
   JavaWait wait;
   wait.object = object;
   const int ends = objects_.IsA(object, "java/lang/Thread") ? ThreadOf(object) : 0;
-  if (ends != 0 && Calls(thread, "java/lang/Thread", "join")) {
+  // For its own end a thread waits that is to keep the program alive.
+  if (ends != 0 && ends != thread.tid && Calls(thread, "java/lang/Thread", "join")) {
     wait.kind = JavaWaitKind::kJoin;
     wait.owner = ends;
     return wait;
@@ -117,21 +119,30 @@ JavaWait JvmReader::NotifyWait(const JavaThread& thread, uint64_t monitor) {
   return wait;
 }
 
-// "ReentrantLock" of its inner class that threads wait for.
-std::string JvmReader::TypeOfParked(uint64_t blocker) {
+// "ReentrantLock" of its inner class that threads wait for; "LinkedBlockingQueue" of a condition
+// that is waited for in there.
+std::string JvmReader::TypeOfParked(const JavaThread& thread, uint64_t blocker) {
   const std::string& name = objects_.ClassOf(blocker).name;
   if (name.empty()) return "unpark()";
-  if (name.ends_with("$ConditionObject")) return "Condition";
+  if (name.ends_with("$ConditionObject")) {
+    const auto of_queue = [](const JavaFrame& frame) {
+      const std::string& its_class = frame.method->holder->name;
+      return its_class.starts_with(kConcurrent) &&
+             its_class.find('/', kConcurrent.size()) == std::string::npos;
+    };
+    const auto queue = std::find_if(thread.frames.begin(), thread.frames.end(), of_queue);
+    return queue == thread.frames.end() ? "Condition" : SimpleName(queue->method->holder->name);
+  }
   const std::string simple = SimpleName(name);
   return name.starts_with(kConcurrent) ? simple.substr(0, simple.find('$')) : simple;
 }
 
-JavaWait JvmReader::ParkWait(uint64_t blocker) {
+JavaWait JvmReader::ParkWait(const JavaThread& thread, uint64_t blocker) {
   constexpr std::string_view kOwnable = "java/util/concurrent/locks/AbstractOwnableSynchronizer";
   JavaWait wait;
   wait.kind = JavaWaitKind::kParked;
   wait.object = blocker;
-  wait.type = TypeOfParked(blocker);
+  wait.type = TypeOfParked(thread, blocker);
   if (!objects_.IsA(blocker, kOwnable)) return wait;
   wait.owner = ThreadOf(objects_.Reference(blocker, "exclusiveOwnerThread"));
   if (wait.owner != 0)
@@ -148,7 +159,7 @@ JavaWait JvmReader::WaitNow(const JavaThread& thread) {
     return NotifyWait(thread, waiting);
   if (thread.frames.empty() || thread.frames[0].method->name != "park") return {};
   const uint64_t own = objects_.HandleAt(thread.address + layout_.thread_object);
-  return ParkWait(objects_.Reference(own, "parkBlocker"));
+  return ParkWait(thread, objects_.Reference(own, "parkBlocker"));
 }
 
 std::optional<JavaThread> JvmReader::ReadThread(uint64_t address, size_t most_frames) {
@@ -221,7 +232,11 @@ std::vector<JavaThread> JvmReader::Threads(size_t most, size_t most_frames, std:
     }
   }
   for (JavaThread& thread : threads) {
-    if (thread.is_blocked) thread.wait = WaitNow(thread);
+    if (!thread.is_blocked) continue;
+    thread.wait = WaitNow(thread);
+    const uint64_t own = objects_.HandleAt(thread.address + layout_.thread_object);
+    thread.idles = thread.idles || (thread.wait.object != 0 && thread.wait.object == own &&
+                                    Calls(thread, "java/lang/Thread", "join"));
   }
   NameLocks(&threads);
   return threads;
@@ -238,12 +253,17 @@ void JvmReader::NameLocks(std::vector<JavaThread>* threads) {
   if (names.empty()) return;
   const auto found = [&](uint64_t object, const JavaClass& of, const JavaField& field) {
     if (object == 0) return;
-    const std::string text = SimpleName(of.name) + "." + field.name;
-    for (const uint64_t each : {object, objects_.ClassOf(object).name.starts_with(kConcurrent)
-                                            ? objects_.Reference(object, "sync")
-                                            : 0}) {
+    const auto give_name = [&](uint64_t each) {
       const auto name = names.find(each);
-      if (each != 0 && name != names.end() && name->second.empty()) name->second = text;
+      if (each != 0 && name != names.end() && name->second.empty())
+        name->second = SimpleName(of.name) + "." + field.name;
+    };
+    give_name(object);
+    const JavaClass& its_class = objects_.ClassOf(object);
+    if (!its_class.name.starts_with(kConcurrent)) return;
+    for (const JavaField& part : objects_.FieldsOf(its_class)) {
+      if (!part.is_static && part.IsReference())
+        give_name(objects_.ReferenceAt(object + part.offset));
     }
   };
   std::set<std::pair<uint64_t, uint64_t>> seen;  // classes, and objects of theirs

@@ -78,14 +78,14 @@ class JvmReader {
   std::optional<JavaThread> ReadThread(uint64_t address, size_t most_frames);
   JavaWait MonitorWait(uint64_t monitor);
   JavaWait NotifyWait(const JavaThread& thread, uint64_t monitor);
-  JavaWait ParkWait(uint64_t blocker);
+  JavaWait ParkWait(const JavaThread& thread, uint64_t blocker);
   JavaWait InitializerWait(uint64_t lock);
   uint64_t ObjectOf(uint64_t monitor) const;
   int OwnerOf(uint64_t monitor) const;
   int ThreadOf(uint64_t thread_object);
   bool Calls(const JavaThread& thread, std::string_view class_name, std::string_view method) const;
   void NameLocks(std::vector<JavaThread>* threads);
-  std::string TypeOfParked(uint64_t blocker);
+  std::string TypeOfParked(const JavaThread& thread, uint64_t blocker);
 
   const JvmLayout layout_;
   std::unique_ptr<JvmMemory> memory_;
