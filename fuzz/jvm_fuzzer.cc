@@ -19,8 +19,7 @@ void FuzzJvm(std::string_view input) {
   FUZZ_REQUIRE(reader.ok() || !reader.status().message().empty());
   if (!reader.ok()) return;
   std::string warning;
-  const auto threads =
-      reader.value()->Threads(kMostThreadsOfInput, kMostFramesOfThread, &warning);
+  const auto threads = reader.value()->Threads(kMostThreadsOfInput, kMostFramesOfThread, &warning);
   FUZZ_REQUIRE(threads.size() <= kMostThreadsOfInput);
   for (const JavaThread& thread : threads) {
     FUZZ_REQUIRE(thread.tid > 0 && thread.frames.size() <= kMostFramesOfThread);
@@ -29,7 +28,7 @@ void FuzzJvm(std::string_view input) {
       FUZZ_REQUIRE(!reader.value()->Name(frame).function.empty());
     reader.value()->WaitNow(thread);
   }
-  reader.value()->ShutdownHooks();
+  reader.value()->HandlesSignals();
 }
 
 }  // namespace hangscope::fuzz

@@ -63,7 +63,9 @@ void DoubtSignals(const FindingDraft& draft, const JudgedProcesses& judged, Conf
     const char* const which = (works & kOfTimers) != 0 ? "the signal of a timer"
                               : works != 0             ? "signals that may bring it work"
                                                        : "signals";
-    finding->Lower(works != 0 ? Confidence::kPossible : most,
+    // What a program of Java does when it is told to end is the program's own.
+    const bool may_work = works != 0 || process->runtime_signals != 0;
+    finding->Lower(may_work ? Confidence::kPossible : most,
                    fmt::format("{} handles {}: a handler could end this wait",
                                ProcessLabel(judged.look, pid), which));
   }

@@ -382,8 +382,7 @@ inline void FakeJvm::WriteTables() {
   };
   constexpr uint64_t kFieldEntry = 48;
   constexpr uint64_t kOtherEntry = 16;
-  const uint64_t fields =
-      Block(kFieldEntry * (std::size(kFields) + std::size(kVariables) + 1));
+  const uint64_t fields = Block(kFieldEntry * (std::size(kFields) + std::size(kVariables) + 1));
   uint64_t entry = fields;
   const auto add = [&](const NamedNumber& each, bool is_static) {
     const std::string name = std::string(each.type) + "." + each.field;

@@ -139,14 +139,21 @@ void ProcessLook::AddJava() {
   }
   for (size_t i = 0; i < facts_.threads.size(); ++i) {
     ThreadFacts& thread = facts_.threads[i];
-    if (java_threads_.count(i) == 0 && thread.tid != pid_ && IsNameOfMachine(thread.name))
-      thread.of_runtime = true;
+    if (java_threads_.count(i) != 0) continue;
+    // The program's first thread waits for the one that ends the machine when all others have
+    // ended.
+    const auto ends = thread.wait.kind == WaitKind::kJoin && thread.wait.thread
+                          ? indexes.find(*thread.wait.thread)
+                          : indexes.end();
+    thread.of_runtime = thread.tid == pid_
+                            ? ends != indexes.end() && facts_.threads[ends->second].of_runtime
+                            : IsNameOfMachine(thread.name);
   }
   // Those that end the program run its hooks.
   constexpr uint64_t kOfEnds = SignalBit(SIGHUP) | SignalBit(SIGINT) | SignalBit(SIGTERM);
   facts_.runtime_signals =
       SignalBit(SIGQUIT) | SignalBit(SIGUSR2) | SignalBit(SIGPIPE) | SignalBit(SIGXFSZ);
-  if (java_->ShutdownHooks() == 0) facts_.runtime_signals |= kOfEnds;
+  if (!java_->HandlesSignals()) facts_.runtime_signals |= kOfEnds;
   if (!warning.empty()) Warn("java threads: " + warning);
 }
 

@@ -161,19 +161,29 @@ std::string JvmObjects::StringAt(uint64_t object, size_t most) {
   return text;
 }
 
-const JavaClass& JvmObjects::FindClass(std::string_view name) {
+void JvmObjects::VisitClasses(const std::function<bool(const JavaClass&)>& visit) {
   uint64_t loader = memory_.Kept<uint64_t>(layout_.class_loaders_at);
+  size_t classes = 0;
   for (size_t loaders = 0; loader != 0 && loaders < kMostLoaders; ++loaders) {
     uint64_t klass = memory_.Kept<uint64_t>(loader + layout_.loader_klasses);
-    for (size_t i = 0; klass != 0 && i < kMostClasses; ++i) {
+    while (klass != 0 && ++classes < kMostClasses) {
       const JavaClass& each = ClassAt(klass);
       if (!each.is_known) break;
-      if (each.name == name) return each;
+      if (visit(each)) return;
       klass = memory_.Kept<uint64_t>(klass + layout_.klass_next);
     }
     loader = memory_.Kept<uint64_t>(loader + layout_.loader_next);
   }
-  return kNoClass;
+}
+
+const JavaClass& JvmObjects::FindClass(std::string_view name) {
+  const JavaClass* found = &kNoClass;
+  VisitClasses([&](const JavaClass& each) {
+    if (each.name != name) return false;
+    found = &each;
+    return true;
+  });
+  return *found;
 }
 
 std::string DottedName(std::string_view class_name) {

@@ -5,6 +5,7 @@
 #define HANGSCOPE_RUNTIME_JVM_JVM_OBJECTS_H
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <string>
 #include <string_view>
@@ -59,8 +60,9 @@ class JvmObjects {
                                                 : memory_.Now<Number>(object + found->offset);
   }
   std::string StringAt(uint64_t object, size_t most);  // in UTF-8
-  // The class with that name that the machine itself has loaded; not known where it has none.
-  const JavaClass& FindClass(std::string_view name);
+  // All that are loaded, until it says yes.
+  void VisitClasses(const std::function<bool(const JavaClass&)>& visit);
+  const JavaClass& FindClass(std::string_view name);  // not known: none is called so
 
  private:
   const JavaField* FindField(const JavaClass& of, std::string_view name);

@@ -14,6 +14,7 @@ constexpr size_t kMostNameOfThread = 128;
 constexpr size_t kMostNamedClasses = 1024;
 constexpr uint32_t kBlockedOnEnter = 1025;  // JVMTI's bits: alive, blocked on entering a monitor
 constexpr std::string_view kConcurrent = "java/util/concurrent/";
+constexpr std::string_view kForkJoin = "java/util/concurrent/ForkJoin";  // every condition calls it
 
 // Whose threads wait until the program gives them work.
 struct IdlePlace {
@@ -83,7 +84,18 @@ JavaWait JvmReader::MonitorWait(uint64_t monitor) {
 // A class that a thread initialises is locked by an object of its own, on which others wait. It
 // stands in the mirror of the class where that of an array has the class of its elements.
 JavaWait JvmReader::InitializerWait(uint64_t lock) {
-  for (const auto& [of, thread] : initializers_) {
+  if (!initializers_) {
+    initializers_.emplace();
+    objects_.VisitClasses([&](const JavaClass& of) {
+      const bool is_now =
+          !of.name.starts_with('[') &&
+          memory_->Now<uint8_t>(of.address + layout_.init_state) == layout_.being_initialized;
+      if (is_now)
+        initializers_->emplace_back(&of, memory_->Now<uint64_t>(of.address + layout_.init_thread));
+      return false;
+    });
+  }
+  for (const auto& [of, thread] : *initializers_) {
     if (objects_.Reference(objects_.MirrorOf(*of), "componentType") != lock) continue;
     JavaWait wait;
     wait.kind = JavaWaitKind::kInitializer;
@@ -127,7 +139,7 @@ std::string JvmReader::TypeOfParked(const JavaThread& thread, uint64_t blocker) 
   if (name.ends_with("$ConditionObject")) {
     const auto of_queue = [](const JavaFrame& frame) {
       const std::string& its_class = frame.method->holder->name;
-      return its_class.starts_with(kConcurrent) &&
+      return its_class.starts_with(kConcurrent) && !its_class.starts_with(kForkJoin) &&
              its_class.find('/', kConcurrent.size()) == std::string::npos;
     };
     const auto queue = std::find_if(thread.frames.begin(), thread.frames.end(), of_queue);
@@ -222,15 +234,7 @@ std::vector<JavaThread> JvmReader::Threads(size_t most, size_t most_frames, std:
   for (const uint64_t address : addresses) {
     if (auto thread = ReadThread(address, most_frames)) threads.push_back(std::move(*thread));
   }
-  initializers_.clear();
-  for (const JavaThread& thread : threads) {
-    for (const JavaFrame& frame : thread.frames) {
-      const JavaClass& of = *frame.method->holder;
-      if (frame.method->name == "<clinit>" &&
-          memory_->Now<uint8_t>(of.address + layout_.init_state) == layout_.being_initialized)
-        initializers_.emplace_back(&of, memory_->Now<uint64_t>(of.address + layout_.init_thread));
-    }
-  }
+  initializers_.reset();
   for (JavaThread& thread : threads) {
     if (!thread.is_blocked) continue;
     thread.wait = WaitNow(thread);
@@ -317,10 +321,11 @@ StackFrame JvmReader::Name(const JavaFrame& frame) {
   return named;
 }
 
-size_t JvmReader::ShutdownHooks() {
+bool JvmReader::HandlesSignals() {
   const uint64_t hooks =
       objects_.StaticReference(objects_.FindClass("java/lang/ApplicationShutdownHooks"), "hooks");
-  return hooks == 0 ? 0 : objects_.Value<uint32_t>(hooks, "size");
+  if (hooks != 0 && objects_.Value<uint32_t>(hooks, "size") != 0) return true;
+  return objects_.FindClass("sun/misc/Signal").is_known;
 }
 
 }  // namespace hangscope

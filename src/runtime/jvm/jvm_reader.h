@@ -66,8 +66,9 @@ class JvmReader {
   StackFrame Name(const JavaFrame& frame);
   // What the thread waits for now, as far as others do not matter: its monitor or parked object.
   JavaWait WaitNow(const JavaThread& thread);
-  // Threads that run when the program is told to end: a signal may make them wake others.
-  size_t ShutdownHooks();
+  // The program has threads that run when it is told to end, or handlers: a signal may make them
+  // wake others.
+  bool HandlesSignals();
 
  private:
   JvmReader(const JvmLayout& layout, std::unique_ptr<JvmMemory> memory)
@@ -96,8 +97,8 @@ class JvmReader {
     int tid = 0;
   };
   std::map<uint64_t, StackOf> stacks_;  // by address of the thread
-  // Classes whose initialiser a thread is in.
-  std::vector<std::pair<const JavaClass*, uint64_t>> initializers_;
+  // Classes that a thread initialises; nothing: they were not asked for yet.
+  std::optional<std::vector<std::pair<const JavaClass*, uint64_t>>> initializers_;
 };
 
 }  // namespace hangscope

@@ -59,8 +59,8 @@ TEST(JvmReader, KnowsWhoWaitsForWhoseMonitor) {
   EXPECT_EQ(threads[0].tid, 4711);
   EXPECT_FALSE(threads[0].is_daemon);
   EXPECT_FALSE(threads[0].is_of_machine);
-  EXPECT_EQ(threads[0].wait, (JavaWait{JavaWaitKind::kMonitor, bank.second,
-                                       "monitor of a bank.Account", "", 4712}));
+  EXPECT_EQ(threads[0].wait,
+            (JavaWait{JavaWaitKind::kMonitor, bank.second, "monitor of a bank.Account", "", 4712}));
   EXPECT_EQ(threads[1].wait,
             (JavaWait{JavaWaitKind::kMonitor, bank.first, "monitor", "Bank.first", 4711}));
 }
@@ -85,11 +85,10 @@ TEST(JvmReader, NamesFramesWithTheirLines) {
 TEST(JvmReader, KnowsWhoHasALockOfJavaUtilConcurrent) {
   FakeJvm jvm;
   const uint64_t object = jvm.object_class().address;
-  const auto ownable =
-      jvm.AddClass("java/util/concurrent/locks/AbstractOwnableSynchronizer", object,
-                   {{"exclusiveOwnerThread", "Ljava/lang/Thread;"}});
-  const auto sync = jvm.AddClass("java/util/concurrent/locks/ReentrantLock$NonfairSync",
-                                 ownable.address, {});
+  const auto ownable = jvm.AddClass("java/util/concurrent/locks/AbstractOwnableSynchronizer",
+                                    object, {{"exclusiveOwnerThread", "Ljava/lang/Thread;"}});
+  const auto sync =
+      jvm.AddClass("java/util/concurrent/locks/ReentrantLock$NonfairSync", ownable.address, {});
   const auto lock = jvm.AddClass("java/util/concurrent/locks/ReentrantLock", object,
                                  {{"sync", "Ljava/util/concurrent/locks/ReentrantLock$Sync;"}});
   auto unsafe = jvm.AddClass("jdk/internal/misc/Unsafe", object, {});
@@ -109,15 +108,15 @@ TEST(JvmReader, KnowsWhoHasALockOfJavaUtilConcurrent) {
   const auto threads = ThreadsOf(jvm, &warning);
   ASSERT_THAT(threads, SizeIs(2));
   EXPECT_THAT(threads[0].frames, SizeIs(2));
-  EXPECT_EQ(threads[0].wait, (JavaWait{JavaWaitKind::kLock, its_sync, "ReentrantLock",
-                                       "Tables.lock", 12}));
+  EXPECT_EQ(threads[0].wait,
+            (JavaWait{JavaWaitKind::kLock, its_sync, "ReentrantLock", "Tables.lock", 12}));
   EXPECT_EQ(threads[1].wait, JavaWait());
 }
 
 TEST(JvmReader, TellsPoolsAndTheMachinesOwnThreads) {
   FakeJvm jvm;
-  auto pool = jvm.AddClass("java/util/concurrent/ThreadPoolExecutor",
-                           jvm.object_class().address, {});
+  auto pool =
+      jvm.AddClass("java/util/concurrent/ThreadPoolExecutor", jvm.object_class().address, {});
   auto worker = jvm.AddThread("pool-1-thread-1", 21);
   jvm.AddFrame(&worker, jvm.AddMethod(&pool, "getTask", "ThreadPoolExecutor.java", 9), 0);
   jvm.AddThread("C2 CompilerThread0", 22, true);
