@@ -11,6 +11,7 @@ void FuzzEtm(std::string_view input);
 void FuzzExec(std::string_view input);
 void FuzzGdb(std::string_view input);
 void FuzzGo(std::string_view input);
+void FuzzJvm(std::string_view input);
 void FuzzLog(std::string_view input);
 void FuzzPerf(std::string_view input);
 void FuzzPython(std::string_view input);
@@ -25,9 +26,9 @@ std::span<const Fuzzer> Fuzzers() {
       {"catalog", FuzzCatalog},   {"code", FuzzCode},   {"core", FuzzCore},
       {"debugger", FuzzDebugger}, {"elf", FuzzElf},     {"etm", FuzzEtm},
       {"exec", FuzzExec},         {"gdb", FuzzGdb},     {"go", FuzzGo},
-      {"log", FuzzLog},           {"perf", FuzzPerf},   {"python", FuzzPython},
-      {"ring", FuzzRing},         {"scope", FuzzScope}, {"trace", FuzzTrace},
-      {"units", FuzzUnits},       {"watch", FuzzWatch},
+      {"jvm", FuzzJvm},           {"log", FuzzLog},     {"perf", FuzzPerf},
+      {"python", FuzzPython},     {"ring", FuzzRing},   {"scope", FuzzScope},
+      {"trace", FuzzTrace},       {"units", FuzzUnits}, {"watch", FuzzWatch},
   };
   return kFuzzers;
 }

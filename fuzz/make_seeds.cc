@@ -15,6 +15,7 @@
 #include "fakes/fake_clock.h"
 #include "fakes/fake_file_system.h"
 #include "fakes/fake_go.h"
+#include "fakes/fake_jvm.h"
 #include "fakes/fake_python.h"
 #include "fakes/perf_story.h"
 #include "fakes/watch_image.h"
@@ -338,6 +339,23 @@ void WriteGo() {
   Write("go", "goroutines", go.image());
 }
 
+// Two threads of Java that wait for each other's monitors, with a frame each.
+void WriteJvm() {
+  FakeJvm jvm;
+  auto bank = jvm.AddClass("Bank", jvm.object_class().address, {{"static lock", "LBank;"}});
+  const uint64_t method = jvm.AddMethod(&bank, "transfer", "Bank.java", 30);
+  const uint64_t first = jvm.AddObject(bank);
+  const uint64_t second = jvm.AddObject(bank);
+  jvm.Refer(bank.mirror, bank.offsets.at("lock"), first);
+  auto one = jvm.AddThread("teller-1", 4711);
+  auto two = jvm.AddThread("teller-2", 4712);
+  jvm.AddFrame(&one, method, 9);
+  jvm.AddFrame(&two, method, 3, second);
+  jvm.Pend(one, jvm.AddMonitor(second, two.address));
+  jvm.Pend(two, jvm.AddMonitor(first, one.stack + 512));
+  Write("jvm", "bank", jvm.image());
+}
+
 // Two threads, one with frames of functions whose names are of any alphabet, and a lock.
 void WritePython() {
   FakePython python;
@@ -394,6 +412,7 @@ int main(int argc, char** argv) {
   WriteWatches();
   WritePerfFiles();
   WriteGo();
+  WriteJvm();
   WritePython();
   WriteHardwareTraces(argv[1]);
   WriteDebuggers();

@@ -54,17 +54,26 @@ constexpr std::string_view ThreadStateName(ThreadState state) {
 
 // What a frame's code is written in: machine code of any language, or code that a runtime
 // evaluates.
-enum class FrameLanguage { kNative, kPython };
+enum class FrameLanguage { kNative, kPython, kJava };
 
 constexpr std::string_view FrameLanguageName(FrameLanguage language) {
-  return language == FrameLanguage::kPython ? "python" : "native";
+  switch (language) {
+    case FrameLanguage::kPython:
+      return "python";
+    case FrameLanguage::kJava:
+      return "java";
+    case FrameLanguage::kNative:
+      break;
+  }
+  return "native";
 }
 
 struct StackFrame {
   uint64_t pc = 0;       // of native code
   std::string function;  // demangled; empty: unknown
   std::string source;    // "server.c:88"; empty: unknown
-  std::string module;    // "libc.so.6"; of Python code the whole path of its file; empty: none
+  // "libc.so.6"; of Python code the whole path of its file, of Java its class; empty: none
+  std::string module;
   FrameLanguage language = FrameLanguage::kNative;
   // Of a library that the system or a compiler has, or compiled in from a header of one.
   bool of_system = false;
@@ -281,6 +290,8 @@ struct ThreadWait {
   // of kSignal: each that could end it, or the process, is blocked or ignored, but SIGKILL
   bool no_signal_comes = false;
   std::vector<WaitFile> files;
+  // A runtime wakes it now and then to look whether the lock is free: it waits on all the same.
+  bool rechecks = false;
   bool has_timeout = false;       // it ends by itself
   std::optional<TimeNs> timeout;  // how long it waits at most, where known
 };
@@ -328,6 +339,11 @@ struct ThreadFacts {
   // words of memory.
   bool wakes_nobody = false;
   bool uses_no_files = false;  // nor does any of it read, write or close a file that others have
+  // It serves the runtime of its program, as a collector of garbage does: nothing that the program
+  // waits for comes from it.
+  bool of_runtime = false;
+  // It stands ready for work, in a pool or as a daemon: that it waits alone is no sign of a hang.
+  bool stands_by = false;
   uint64_t stack_pointer = 0;  // of one that sleeps; 0: not known
   // Of the event loop that it runs, those that have not ended; of the main thread of a program of
   // Go, all goroutines.
@@ -399,6 +415,7 @@ struct ProcessFacts {
   std::vector<int> shares_memory_with;  // processes that are no threads of its (clone, vfork)
   // bit N-1: it has a handler for signal N, and not all of its threads block that
   uint64_t caught_signals = 0;
+  uint64_t runtime_signals = 0;        // of these, those that its runtime handles for itself
   bool is_32_bit = false;              // its system calls have other numbers
   bool is_hidden = false;              // what its threads wait for may not be seen
   int stop_signal = 0;                 // of one that is stopped: by which; 0: not known

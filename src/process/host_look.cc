@@ -96,6 +96,7 @@ ThreadWait ReadWait(const SavedJson& json) {
     if (wait.files.size() < kMostIds) wait.files.push_back(ReadFile(each));
   }
   wait.has_timeout = TrueField(json, "has_timeout");
+  wait.rechecks = TrueField(json, "rechecks");
   return wait;
 }
 
@@ -141,6 +142,8 @@ ThreadFacts ReadThread(const SavedJson& json, int pid, int tid) {
       number && *number >= 0 && *number < kIdsOfHost ? static_cast<int>(*number) : -1;
   thread.system_call_name = TextField(call, "name");
   thread.kernel_function = TextField(json, "kernel_function");
+  thread.of_runtime = TrueField(json, "of_runtime");
+  thread.stands_by = TrueField(json, "stands_by");
   for (const SavedJson& each : ListField(json, "kernel_stack")) {
     if (each.is_string() && thread.kernel_stack.size() < kMostFramesOfLook)
       thread.kernel_stack.push_back(each.get<std::string>());
@@ -153,7 +156,7 @@ ThreadFacts ReadThread(const SavedJson& json, int pid, int tid) {
     if (thread.stack.size() == kMostFramesOfLook) break;
     thread.stack.push_back({ReadAddress(frame, "pc"), TextField(frame, "function"),
                             TextField(frame, "source"), TextField(frame, "module"),
-                            ByName(TextField(frame, "language"), FrameLanguage::kPython,
+                            ByName(TextField(frame, "language"), FrameLanguage::kJava,
                                    FrameLanguageName, FrameLanguage::kNative),
                             TrueField(frame, "of_system")});
   }
@@ -221,6 +224,7 @@ class LookReader {
     process.state = ByName(TextField(json, "state"), ThreadState::kUnknown, ThreadStateName,
                            ThreadState::kUnknown);
     process.caught_signals = CountField(json, "caught_signals").value_or(0);
+    process.runtime_signals = CountField(json, "runtime_signals").value_or(0);
     process.shares_memory_with = Ids(json, "shares_memory_with");
     process.is_hidden = TrueField(json, "hidden");
     process.stop_signal = static_cast<int>(CountField(json, "stop_signal").value_or(0) % 65);

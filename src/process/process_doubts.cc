@@ -44,7 +44,7 @@ uint64_t SignalsOfWork(const ProcessFacts& process) {
   constexpr uint64_t kOfAll = kOfUsers | SignalBit(SIGHUP) | SignalBit(SIGALRM);
   constexpr uint64_t kOfEnds = SignalBit(SIGHUP) | SignalBit(SIGTERM) | SignalBit(SIGXCPU) |
                                SignalBit(SIGPROF) | SignalBit(SIGALRM) | SignalBit(SIGVTALRM);
-  const uint64_t caught = process.caught_signals & (kOfTimers | kOfWork);
+  const uint64_t caught = process.caught_signals & ~process.runtime_signals & (kOfTimers | kOfWork);
   if ((process.caught_signals & kOfAll) == kOfAll) return 0;
   if ((process.caught_signals & kOfEnds) == kOfEnds) return caught & kOfUsers;
   const bool handles_first_user =
@@ -65,7 +65,9 @@ void DoubtSignals(const FindingDraft& draft, const JudgedProcesses& judged, Conf
     const char* const which = (works & kOfTimers) != 0 ? "the signal of a timer"
                               : works != 0             ? "signals that may bring it work"
                                                        : "signals";
-    finding->Lower(works != 0 ? Confidence::kPossible : most,
+    // What a program of Java does when it is told to end is the program's own.
+    const bool may_work = works != 0 || process->runtime_signals != 0;
+    finding->Lower(may_work ? Confidence::kPossible : most,
                    fmt::format("{} handles {}: a handler could end this wait",
                                ProcessLabel(judged.look, pid), which));
   }
@@ -346,7 +348,8 @@ std::string WhoActs(int pid, const JudgedProcesses& judged,
     const ProcessNode& node = judged.node(i);
     const bool may = node.kind == ProcessNode::Kind::kThread && node.pid == pid &&
                      !judged.stuck[i] && node.stand != ThreadStand::kWaits &&
-                     node.stand != ThreadStand::kSpins && node.stand != ThreadStand::kEnded;
+                     node.stand != ThreadStand::kSpins && node.stand != ThreadStand::kEnded &&
+                     !node.facts->of_runtime;
     if (may && is_meant(*node.facts) && all++ < kMost)
       text += fmt::format("{}{} ({})", text.empty() ? "" : ", ", ThreadLabel(*node.facts),
                           DoesWhat(*node.facts, judged.look));

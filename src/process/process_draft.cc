@@ -116,6 +116,7 @@ class DraftFinder {
   void AddWeak();
   void AddWhoWantsTheirLocks(FindingDraft* draft) const;
   void AddWhoWaitsAlike(int pid, std::vector<uint32_t>* roots) const;
+  bool IsWaitedFor(uint32_t index) const;
   void AddWeakOf(int pid, std::vector<uint32_t> roots, const std::vector<uint32_t>& victims);
   void DropLoopsThatHandleSignals(int pid, std::map<FindingKind, FindingDraft>* drafts) const;
   void KeepLoopsApart(int pid, std::map<FindingKind, FindingDraft>* drafts) const;
@@ -365,6 +366,17 @@ void DraftFinder::AddWhoWantsTheirLocks(FindingDraft* draft) const {
   }
 }
 
+// A stuck thread waits for a lock that this one has, or for its end.
+bool DraftFinder::IsWaitedFor(uint32_t index) const {
+  const int tid = node(index).tid;
+  for (uint32_t i = 0; i < judged_.graph.nodes().size(); ++i) {
+    if (node(i).kind != NodeKind::kThread || !judged_.stuck[i]) continue;
+    const ThreadWait& wait = node(i).facts->wait;
+    if (wait.kind != WaitKind::kFileLock && (wait.owner == tid || wait.thread == tid)) return true;
+  }
+  return false;
+}
+
 // Who spins, or reads what nobody writes, is no part of how threads usually idle: these come before
 // those who wait for a signal.
 void DraftFinder::AddWeakOf(int pid, std::vector<uint32_t> roots,
@@ -384,6 +396,7 @@ void DraftFinder::AddWeakOf(int pid, std::vector<uint32_t> roots,
     if (is_special) roots.push_back(i);
   }
   AddWhoWaitsAlike(pid, &roots);
+  std::erase_if(roots, [&](uint32_t i) { return node(i).facts->stands_by && !IsWaitedFor(i); });
   std::sort(roots.begin(), roots.end());
   roots.erase(std::unique(roots.begin(), roots.end()), roots.end());
   for (const uint32_t i : roots) {
@@ -521,7 +534,7 @@ bool DraftFinder::IsTicker(uint32_t index, TimeNs woken_after) const {
 void DraftFinder::AddBesideTickers(int pid) {
   constexpr TimeNs kLong = 2 * kSecond;
   const ProcessFacts* const process = FindProcess(judged_.look, pid);
-  if (process == nullptr || SignalsFromOutside(*process) != 0 ||
+  if (process == nullptr || SignalsFromOutside(*process) != 0 || process->runtime_signals != 0 ||
       !process->shares_memory_with.empty())
     return;
   const auto has_lines = [](const ThreadFacts& thread) {

@@ -174,6 +174,7 @@ ThreadStand StandOf(const ThreadFacts& thread, const std::vector<ThreadsById>& e
   }
   if (PollsForRanks(thread, earlier) || Retries(thread, earlier)) return ThreadStand::kWaits;
   if (NapsAndLooks(thread)) return ThreadStand::kSpins;
+  if (thread.of_runtime) return ThreadStand::kMoves;
   for (const ThreadsById& threads : earlier) {
     const auto before = threads.find(thread.tid);
     if (before == threads.end() || !IsSameWait(*before->second, thread)) return ThreadStand::kMoves;
@@ -222,6 +223,15 @@ FileSource SourceOf(const WaitFile& file, const ThreadWait& wait) {
   return FileSource::kUnknown;
 }
 
+// It woke once or twice to look whether its lock is free, as its runtime lets it.
+bool HasOnlyRechecked(const ThreadFacts& before, const ThreadFacts& now) {
+  constexpr uint64_t kMostWakes = 2;
+  constexpr TimeNs kMostCpuTime = 2 * kMillisecond;
+  return now.wait.rechecks && (before.wait.rechecks || before.wait.has_timeout) &&
+         now.voluntary_switches - before.voluntary_switches <= kMostWakes &&
+         now.cpu_time - before.cpu_time <= kMostCpuTime;
+}
+
 bool IsOfPython(const ProcessFacts& process) {
   for (const ThreadFacts& thread : process.threads) {
     for (const StackFrame& frame : thread.stack) {
@@ -247,7 +257,8 @@ bool IsHungUp(const ThreadFacts::Spin::Call& call, const WaitFile& file) {
 uint64_t SignalsFromOutside(const ProcessFacts& process) {
   // The end of a child is a supplier of its own where it counts. Python has a handler for SIGINT
   // unless it is told otherwise.
-  const uint64_t signals = process.caught_signals & ~kOwnFaults & ~SignalBit(SIGCHLD);
+  const uint64_t signals =
+      process.caught_signals & ~process.runtime_signals & ~kOwnFaults & ~SignalBit(SIGCHLD);
   const bool asks = (signals & SignalBit(SIGINT)) != 0;  // of each thread, so not without need
   return asks && IsOfPython(process) ? signals & ~SignalBit(SIGINT) : signals;
 }
@@ -360,10 +371,11 @@ bool IsSameWait(const ThreadFacts& before, const ThreadFacts& now) {
   // What a word belongs to may be known in one look only, and then it is told by where that begins.
   const bool same_word =
       before.wait.kind != now.wait.kind || before.wait.address == now.wait.address;
+  const bool same_switches = before.voluntary_switches == now.voluntary_switches &&
+                             before.involuntary_switches == now.involuntary_switches;
   return before.pid == now.pid && before.state == now.state &&
          before.system_call == now.system_call && same_word &&
-         before.voluntary_switches == now.voluntary_switches &&
-         before.involuntary_switches == now.involuntary_switches;
+         (same_switches || HasOnlyRechecked(before, now));
 }
 
 ProcessGraph::ProcessGraph(const std::vector<SystemSample>& looks) {
@@ -407,7 +419,8 @@ void ProcessGraph::AddNodes(const std::vector<SystemSample>& looks) {
           {ProcessNode::Kind::kThread, process.pid, thread.tid, &thread, its_stand, false, false});
       nodes_[node].retries = its_stand == ThreadStand::kWaits && thread.wait.has_timeout;
       threads_[thread.tid] = node;
-      if (nodes_[node].stand != ThreadStand::kEnded) alive.push_back({node, false});
+      if (nodes_[node].stand != ThreadStand::kEnded && !thread.of_runtime)
+        alive.push_back({node, false});
     }
     // One that has ended will be seen to have ended.
     const ThreadStand stand = !alive.empty()            ? ThreadStand::kWaits

@@ -89,6 +89,7 @@ Json WaitObject(const ThreadFacts& thread, const SystemSample& look) {
   if (wait.no_signal_comes) json["no_signal_comes"] = true;
   for (const WaitFile& file : wait.files) json["files"].push_back(FileObject(file));
   json["has_timeout"] = wait.has_timeout;
+  if (wait.rechecks) json["rechecks"] = true;
   return json;
 }
 
@@ -147,6 +148,8 @@ std::string ThreadLine(const ThreadFacts& thread, const ProcessScene& scene, Tim
   if (!thread.kernel_function.empty()) json["kernel_function"] = thread.kernel_function;
   if (!thread.kernel_stack.empty()) json["kernel_stack"] = thread.kernel_stack;
   json["cpu_s"] = Rounded(thread.cpu_time);
+  if (thread.of_runtime) json["of_runtime"] = true;
+  if (thread.stands_by) json["stands_by"] = true;
   if (thread.wait.kind != WaitKind::kNone) json["waits_for"] = WaitObject(thread, *scene.look);
   if (thread.spin) json["spin"] = SpinObject(*thread.spin);
   json["stack"] = Json::array();
@@ -176,6 +179,7 @@ std::string ProcessLine(const ProcessFacts& process, const ProcessScene& scene, 
   json["threads"] = process.threads.size();
   json["handles_signals"] = SignalsFromOutside(process) != 0;
   json["caught_signals"] = process.caught_signals;
+  if (process.runtime_signals != 0) json["runtime_signals"] = process.runtime_signals;
   if (!process.shares_memory_with.empty())
     json["shares_memory_with"] = OnTheirHost(process.shares_memory_with);
   if (process.is_hidden) json["hidden"] = true;

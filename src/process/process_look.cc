@@ -262,6 +262,7 @@ void ProcessLook::SayWhatCannotBeSeen() {
       walker_trouble_ = walker.status().message();
     if (walker_ != nullptr) FindPython();
     if (walker_ != nullptr && !python_) FindGo();
+    if (walker_ != nullptr) FindJava();
     FindRank();
   }
 }
@@ -294,6 +295,7 @@ void ProcessLook::FindPython() {
 void ProcessLook::Explain() {
   for (size_t i = 0; i < work_.size(); ++i) ExplainThread(i);
   AddGoroutines();
+  AddJava();
   if (!walker_trouble_.empty()) Warn(walker_trouble_);
 }
 
@@ -851,9 +853,9 @@ std::set<int> ProcessLook::LeadsTo() const {
 // unless its stack could not be followed to the program; and loses the time since when it sleeps,
 // which the stop ends.
 bool ProcessLook::WantsStop(const Work& work) const {
-  // Registers of 32-bit programs are others.
-  if (!context_.options.stop || walker_ == nullptr || pid_ == getpid() || facts_.is_32_bit ||
-      work.raw.status.tracer != 0 || !work.raw.call)
+  // Registers of 32-bit programs are others. A machine of Java has signals and stops of its own.
+  if (!context_.options.stop || is_java_ || walker_ == nullptr || pid_ == getpid() ||
+      facts_.is_32_bit || work.raw.status.tracer != 0 || !work.raw.call)
     return false;
   if (work.raw.stat.state == ThreadState::kRunning || work.raw.call->running) return true;
   return context_.options.stop_asleep && work.raw.stat.state == ThreadState::kSleeping &&
@@ -865,7 +867,7 @@ void ProcessLook::Stop() {
     const std::vector<int>& nappers = context_.options.nappers;
     if (WantsStop(work_[i]))
       StopThread(&work_[i], &facts_.threads[i]);
-    else if (std::count(nappers.begin(), nappers.end(), work_[i].raw.tid) != 0)
+    else if (!is_java_ && std::count(nappers.begin(), nappers.end(), work_[i].raw.tid) != 0)
       FollowNap(work_[i], &facts_.threads[i]);
   }
 }
@@ -917,7 +919,7 @@ void ProcessLook::Verify() {
       continue;
     }
     if (!work.raw.IsBlocked() || work.was_stopped || StoodStill(context_.proc, work.raw) ||
-        NapsAgain(work, &thread))
+        WaitsAgainInJava(work, i) || NapsAgain(work, &thread))
       continue;
     thread.wait = {};
     thread.wakes_nobody = false;

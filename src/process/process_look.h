@@ -27,6 +27,7 @@
 #include "process/step_helper.h"
 #include "process/system_call.h"
 #include "runtime/go/go_reader.h"
+#include "runtime/jvm/jvm_reader.h"
 #include "runtime/python/python_reader.h"
 #include "runtime/python/python_tasks.h"
 #include "runtime/python/python_waits.h"
@@ -163,6 +164,11 @@ class ProcessLook {
   std::vector<Goroutine> ReadGoroutines(std::string* warning);
   void AddGoroutines();
   void VerifyGoroutines();
+  void FindJava();
+  void AddJava();
+  void AddJavaThread(const JavaThread& java, size_t i);
+  std::vector<StackFrame> MergeJava(const JavaThread& java, const ThreadFacts& thread) const;
+  bool WaitsAgainInJava(const Work& work, size_t i);
   void SayWhatCannotBeSeen();
   void ExplainThread(size_t i);
   void FollowKept(Work* work, ThreadFacts* thread);
@@ -255,7 +261,10 @@ class ProcessLook {
   std::unique_ptr<PythonTasks> python_tasks_;
   std::unique_ptr<GoReader> go_;
   std::vector<Goroutine> goroutines_;  // by the index of the main thread's tasks
-  std::string python_module_;          // the file that the interpreter is in
+  std::unique_ptr<JvmReader> java_;
+  bool is_java_ = false;                       // whatever could be read of it
+  std::map<size_t, JavaThread> java_threads_;  // by the index of facts_.threads
+  std::string python_module_;                  // the file that the interpreter is in
   std::set<int> leads_to_;
   std::vector<Napper> nappers_;
 };

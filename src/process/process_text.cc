@@ -199,7 +199,8 @@ const char* StateText(const ThreadFacts& thread, ThreadStand stand) {
              : thread.wait.kind == WaitKind::kRanks ? "polls"
                                                     : "runs";
     case ThreadState::kSleeping:
-      return stand == ThreadStand::kMoves     ? "works"
+      return thread.of_runtime                ? "serves"
+             : stand == ThreadStand::kMoves   ? "works"
              : stand == ThreadStand::kUnknown ? "sleeps"
                                               : "waits";
     case ThreadState::kDiskSleep:

@@ -502,6 +502,7 @@ bool IsOfLanguage(const StackFrame& frame) {
 
 bool IsOfLibraries(const StackFrame& frame) {
   if (frame.language == FrameLanguage::kPython) return IsPythonLibrary(frame.module);
+  if (frame.language == FrameLanguage::kJava) return frame.of_system;
   return frame.of_system || IsOfLanguage(frame);
 }
 
@@ -803,14 +804,14 @@ std::string StandsStill(const ProcessFacts& process, ThreadState state) {
 }
 
 const StackFrame* OwnFrame(const ThreadFacts& thread) {
-  const auto is_python = [](const StackFrame& frame) {
-    return frame.language == FrameLanguage::kPython;
+  const auto is_of_runtime = [](const StackFrame& frame) {
+    return frame.language != FrameLanguage::kNative;
   };
-  const auto python = std::find_if(thread.stack.begin(), thread.stack.end(), is_python);
-  const auto own = std::find_if(python, thread.stack.end(), [&](const StackFrame& frame) {
-    return is_python(frame) && !IsOfLibraries(frame);
+  const auto first = std::find_if(thread.stack.begin(), thread.stack.end(), is_of_runtime);
+  const auto own = std::find_if(first, thread.stack.end(), [&](const StackFrame& frame) {
+    return is_of_runtime(frame) && !IsOfLibraries(frame);
   });
-  if (python != thread.stack.end()) return own != thread.stack.end() ? &*own : &*python;
+  if (first != thread.stack.end()) return own != thread.stack.end() ? &*own : &*first;
   for (const StackFrame& frame : thread.stack) {
     if (!IsOfLibraries(frame) && HasPlace(frame) && !IsShell(frame)) return &frame;
   }

@@ -239,13 +239,15 @@ bool MayNap(const ThreadFacts* before, const ThreadFacts& now) {
 }
 
 // Those who would wait for nobody but each other, and for others that stand still, if they did
-// nothing in between but look.
+// nothing in between but look. A machine of Java is not stopped, so nobody follows its naps.
 std::vector<int> WhoMayNapInVain(const std::vector<SystemSample>& looks) {
   std::vector<SystemSample> if_so = looks;
   std::set<int> may;
   for (ProcessFacts& process : if_so.back().processes) {
     for (ThreadFacts& thread : process.threads) {
-      if (process.is_32_bit || !MayNap(FindThread(looks.front(), thread.tid), thread)) continue;
+      if (process.is_32_bit || process.runtime_signals != 0 ||
+          !MayNap(FindThread(looks.front(), thread.tid), thread))
+        continue;
       may.insert(thread.tid);
       if (NapsForFileLocks(thread)) continue;  // it was followed
       thread.spin = ThreadFacts::Spin{};

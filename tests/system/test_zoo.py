@@ -179,7 +179,8 @@ def build(source, compiler, *options):
         newest = max((SOURCES / source).stat().st_mtime, (SOURCES / "zoo.h").stat().st_mtime)
         if not path.exists() or path.stat().st_mtime < newest:
             words = [compiler, *options] if compiler == "go" else [compiler, "-g", *options]
-            done = subprocess.run([*words, "-o", str(path), str(SOURCES / source)], capture_output=True, text=True)
+            into = "-d" if compiler == "javac" else "-o"
+            done = subprocess.run([*words, into, str(path), str(SOURCES / source)], capture_output=True, text=True)
             if done.returncode != 0:
                 raise RuntimeError(f"{compiler} of {source}: {done.stderr[:500]}")
     return path
@@ -259,7 +260,9 @@ class Performance:
         options = self.case.options
         words = shlex.split(self.case.command.replace("{zoo}", str(ZOO)).replace("{programs}", str(SOURCES)).replace("{folder}", str(self.folder)))
         if "build" in options:
-            words = [str(build(*options["build"])), *words]
+            program = str(build(*options["build"]))
+            is_java = options["build"][1] == "javac"  # which makes a folder of classes
+            words = [*(["java", *options.get("java", "").split(), "-cp", program, pathlib.Path(options["build"][0]).stem] if is_java else [program]), *words]
         elif words[0].startswith("zoo_"):
             words[0] = str(ZOO / words[0])
         name, _, value = self.mark.partition("=")

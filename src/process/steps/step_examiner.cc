@@ -233,6 +233,15 @@ bool ReplacesTarget(unsigned id) {
     case X86_INS_MOVSXD:
     case X86_INS_LEA:
     case X86_INS_POP:
+    case X86_INS_MOVAPS:
+    case X86_INS_MOVUPS:
+    case X86_INS_MOVDQA:
+    case X86_INS_MOVDQU:
+    case X86_INS_MOVQ:
+    case X86_INS_VMOVAPS:
+    case X86_INS_VMOVUPS:
+    case X86_INS_VMOVDQA:
+    case X86_INS_VMOVDQU:
       return true;
     default:
       return false;
@@ -261,6 +270,25 @@ bool IsClearing(const cs_insn& instruction) {
   return (instruction.id == X86_INS_XOR || instruction.id == X86_INS_SUB) && x86.op_count == 2 &&
          x86.operands[0].type == X86_OP_REG && x86.operands[1].type == X86_OP_REG &&
          x86.operands[0].reg == x86.operands[1].reg && x86.operands[0].size >= 4;
+}
+
+// The same of a vector; flags stay.
+bool IsClearingVector(const cs_insn& instruction) {
+  const cs_x86& x86 = instruction.detail->x86;
+  switch (instruction.id) {
+    case X86_INS_PXOR:
+    case X86_INS_XORPS:
+    case X86_INS_XORPD:
+    case X86_INS_VPXOR:
+    case X86_INS_VXORPS:
+    case X86_INS_VXORPD: {
+      const cs_x86_op& one = x86.operands[x86.op_count - 1];
+      const cs_x86_op& other = x86.operands[x86.op_count - 2];
+      return one.type == X86_OP_REG && other.type == X86_OP_REG && one.reg == other.reg;
+    }
+    default:
+      return false;
+  }
 }
 
 bool Decides(const cs_insn& instruction) {
@@ -299,9 +327,9 @@ StepFlow FlowOf(size_t capstone, const cs_insn& instruction) {
     return flow;
   flow.understood = true;
   flow.decides = Decides(instruction);
-  if (IsClearing(instruction)) {
+  if (IsClearing(instruction) || IsClearingVector(instruction)) {
     AddPlace(instruction.detail->x86.operands[0].reg, &flow.defines);
-    flow.defines.push_back(kFlagsPlace);
+    if (IsClearing(instruction)) flow.defines.push_back(kFlagsPlace);
     flow.replaces = flow.defines;
     return flow;
   }

@@ -13,15 +13,17 @@ restless: never comes to rest, so nobody waits for that, and it begins and ends 
 many seconds it stands before hangscope is asked; ask: the name of the process that is asked about, of those it started;
 lines: how often it says "ready"; stdin (pipe: one that nobody writes; tty: a terminal; else /dev/null); status: that of
 `why`, else 1, None: any; line: a regular expression for the whole first line, instead of kind; needs: commands of the machine; root:
-it needs to be; ends: it may end by itself; build: (source, compiler and options), made when it is needed; freeze: the control group of the process of
+it needs to be; ends: it may end by itself; build: (source, compiler and options), made when it is needed; java: options of the machine of Java that
+runs it; freeze: the control group of the process of
 that name is frozen; later: a shell command that begins after a second, outside.
 """
 import dataclasses
 import importlib
 import typing
 
-CLASSES = ["locks", "spins", "partial", "idlers", "naps", "file_locks", "kernel_waits", "signals_fork", "processes", "builds", "python", "sqlite", "mpi", "go"]
-LONG_ONLY = ["mpi", "go"]  # these keep several processors busy, or want a compiler of their own
+CLASSES = ["locks", "spins", "partial", "idlers", "naps", "file_locks", "kernel_waits", "signals_fork", "processes", "builds", "python", "sqlite", "mpi", "go",
+           "java"]
+LONG_ONLY = ["mpi", "go", "java"]  # these keep several processors busy, or want a compiler of their own
 DEADLOCK = "deadlock"
 # Where no owner is recorded, both words are right.
 UNOWNED = "deadlock|lost wakeup"

@@ -119,6 +119,20 @@ TEST(LoopSlice, WhatItStoresElsewhereIsTold) {
   EXPECT_THAT(slice.changed, ElementsAre(kFlag + 64));
 }
 
+// pxor xmm0, xmm0; movaps [rdi+16], xmm0; cmp dword [rdi+16], 0; je back
+TEST(LoopSlice, WhatAVectorClearsDecidesNothing) {
+  const std::string rest("\x0f\x29\x47\x10\x83\x7f\x10\x00\x74\xf2", 10);
+  Told told(std::string("\x66\x0f\xef\xc0", 4) + rest);
+  told.At(0).At(4).At(8).At(12).At(0);
+  const LoopSlice slice = told.Slice();
+  EXPECT_TRUE(slice.closes);
+  EXPECT_THAT(slice.polls, IsEmpty()) << "it is what the round itself has stored";
+  // What a vector has held before is not known.
+  Told kept(std::string("\x90\x90\x90\x90", 4) + rest);
+  kept.At(0).At(1).At(2).At(3).At(4).At(8).At(12).At(0);
+  EXPECT_FALSE(kept.Slice().closes);
+}
+
 // mov edi, ebp; mov esi, ebp; call clock; mov eax, [rbx]; test eax, eax; je back, where the clock
 // leaves its time in rdx.
 TEST(LoopSlice, ATimeThatNobodyAsksAboutDecidesNothing) {
