@@ -521,6 +521,9 @@ void JudgeConfidence(const FindingDraft& draft, const JudgedProcesses& judged,
             "who holds the lock is not recorded: it is one of these threads, as there are no "
             "others that run");
       }
+      if (std::any_of(draft.members.begin(), draft.members.end(),
+                      [&](uint32_t i) { return judged.node(i).facts->wait.may_be_interrupted; }))
+        finding->Lower(Confidence::kLikely, "another thread of the program may interrupt them");
       DoubtRaises(draft, judged, finding);
       DoubtFiles(draft, judged, finding);
       if (DoubtOpens(draft, judged, finding))

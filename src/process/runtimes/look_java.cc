@@ -48,6 +48,16 @@ WaitKind KindOf(JavaWaitKind kind) {
   return WaitKind::kNone;
 }
 
+// Whether Thread.interrupt() ends it: not where it wants a monitor, or a lock as lock() does.
+bool MayBeInterrupted(const JavaThread& java, const std::vector<StackFrame>& stack) {
+  if (java.wait.kind == JavaWaitKind::kJoin) return true;
+  const bool is_lock =
+      java.wait.kind == JavaWaitKind::kLock || java.wait.kind == JavaWaitKind::kReaders;
+  return is_lock && std::any_of(stack.begin(), stack.end(), [](const StackFrame& frame) {
+           return frame.function.find("nterruptibly") != std::string::npos;
+         });
+}
+
 // Entering a monitor has no time limit, whatever the thread naps for meanwhile.
 bool MayRecheck(JavaWaitKind kind) { return kind == JavaWaitKind::kMonitor; }
 
@@ -110,6 +120,7 @@ void ProcessLook::AddJavaThread(const JavaThread& java, size_t i) {
   wait.address = java.wait.object;
   wait.object_type = java.wait.type;
   wait.variable = java.wait.name;
+  wait.may_be_interrupted = MayBeInterrupted(java, thread.stack);
   if (MayRecheck(java.wait.kind)) {
     wait.rechecks = wait.has_timeout;
     wait.has_timeout = false;

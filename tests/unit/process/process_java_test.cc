@@ -65,5 +65,14 @@ TEST(ProcessJava, WhoIsWokenToLookAgainWaitsOn) {
   EXPECT_TRUE(IsSilent(world.Judge(before)));
 }
 
+TEST(ProcessJava, WhatAnotherThreadMayInterruptIsNotCertain) {
+  World world = Abba();
+  EXPECT_EQ(Only(world.Judge()).confidence, Confidence::kCertain);
+  world.Of(10).threads[1].wait.may_be_interrupted = true;
+  const ProcessFinding finding = Only(world.Judge());
+  EXPECT_EQ(finding.confidence, Confidence::kLikely);
+  EXPECT_THAT(finding.doubts, Contains(HasSubstr("may interrupt")));
+}
+
 }  // namespace
 }  // namespace hangscope
