@@ -429,7 +429,7 @@ std::vector<int> ProcessLook::ReadyOfEpoll(const StepCall& call, int epoll) cons
 // Who woke from a wait for a set time and is in the same one again naps: it is seen to have moved
 // by its switches, and where it naps stays true. Between two naps it runs for a moment.
 bool ProcessLook::NapsAgain(const Work& work, ThreadFacts* thread) {
-  constexpr int kTries = 4;
+  constexpr int kTries = 40;  // on a busy machine it has to wait for its turn
   constexpr uint64_t kOneObject = 64;  // the parts of a condition variable
   if (!thread->wait.has_timeout || facts_.is_32_bit) return false;
   const TaskSystemCall& before = *work.raw.call;
@@ -438,12 +438,14 @@ bool ProcessLook::NapsAgain(const Work& work, ThreadFacts* thread) {
     const auto now = ReadThread(context_.proc, pid_, work.raw.tid);
     if (!now) return false;
     if (!now->IsBlocked()) continue;
-    const uint64_t apart = std::max(now->call->arguments[0], before.arguments[0]) -
-                           std::min(now->call->arguments[0], before.arguments[0]);
-    if (now->call->number != before.number || now->call->pc != before.pc ||
-        now->call->stack_pointer != before.stack_pointer ||
+    TaskSystemCall call = *now->call;
+    call.number = SystemCallAskedFor(call.number, call.pc, read_memory_);
+    const uint64_t apart = std::max(call.arguments[0], before.arguments[0]) -
+                           std::min(call.arguments[0], before.arguments[0]);
+    if (call.number != before.number || call.pc != before.pc ||
+        call.stack_pointer != before.stack_pointer ||
         apart > (before.number == SYS_futex ? kOneObject : 0) ||
-        !ExplainSystemCall(*now->call, read_memory_).has_timeout)
+        !ExplainSystemCall(call, read_memory_).has_timeout)
       return false;
     thread->naps_again = true;
     thread->voluntary_switches = now->status.voluntary_switches;

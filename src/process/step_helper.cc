@@ -35,8 +35,9 @@ constexpr size_t kFirstSteps = 100;
 constexpr size_t kUsualSteps = 4000;
 constexpr size_t kMostStepsInAll = 100'000;
 constexpr size_t kMostStepsTwice = 2000;  // a longer circle is gone around once where that will do
-constexpr TimeNs kLongestWaitForHelper = kSecond;    // besides its steps; the machine may be busy
-constexpr TimeNs kLongestNotes = 20 * kMillisecond;  // of the calls that a thread makes
+constexpr TimeNs kLongestWaitForHelper = kSecond;  // besides its steps; the machine may be busy
+// Of the calls that a thread makes, which has to have its turn for them.
+constexpr TimeNs kLongestNotes = 200 * kMillisecond;
 constexpr size_t kFewCalls = 16, kManyCalls = 128;
 constexpr int kMostMoments = 4;  // of a thread, to step from
 constexpr size_t kMostSentReads = 65536;
@@ -549,10 +550,10 @@ std::vector<SteppedLoop> FollowNapHere(Clock& clock, const SteppedThread& thread
   Followed followed(thread);
   if (!MakeTwin(clock, &followed)) return {};
   std::optional<SteppedLoop> loop;
-  for (int moments = 0; moments < 2; ++moments) {
+  for (int moments = 0; moments < kMostMoments; ++moments) {
     loop = StepFromNap(clock, times, &followed);
     const std::set<uint64_t>& late = followed.twin->late_pages();
-    if (!loop || loop->period > 0 || late.empty()) break;
+    if (!loop || loop->period > 0 || (late.empty() && !followed.twin->wants_calls())) break;
     followed.pages.insert(late.begin(), late.end());
   }
   if (!loop) return {};
@@ -712,7 +713,7 @@ Result<std::vector<SteppedLoop>> StepInHelper(Clock& clock,
   }
   const auto count = static_cast<TimeNs>(threads.size());
   const TimeNs longest =
-      2 * (times.usual * count + times.longest) + times.longest_nap + kLongestWaitForHelper;
+      2 * (times.usual * count + times.longest) + 2 * times.longest_nap + kLongestWaitForHelper;
   const std::string bytes = ReadUntil(clock, ends[0], clock.Monotonic() + longest);
   close(ends[0]);
   // It is never killed: it may have a thread in its hands. One that is late is left to init.
