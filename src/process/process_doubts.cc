@@ -328,13 +328,30 @@ void DoubtFileLockNaps(const FindingDraft& draft, const JudgedProcesses& judged,
   DoubtSignals(draft, judged, Confidence::kLikely, finding);
 }
 
-// A handler sets a variable that has a place of its own, as those do that have names.
+// What a thread does itself raises these; but somebody may send one all the same.
+void DoubtFaultHandlers(const FindingDraft& draft, const JudgedProcesses& judged,
+                        ProcessFinding* finding) {
+  for (const int pid : judged.PidsOf(draft.members)) {
+    const ProcessFacts* const process = FindProcess(judged.look, pid);
+    if (process != nullptr && (process->caught_signals & kOwnFaults) != 0)
+      finding->Lower(Confidence::kLikely,
+                     fmt::format("{} handles signals of faults, which others could send",
+                                 ProcessLabel(judged.look, pid)));
+  }
+}
+
+// A handler sets a variable that has a place of its own, as those do that have names; or one of a
+// program that is interpreted, which looks at many words for each. Python itself handles SIGINT.
 bool MayPollWhatAHandlerSets(const FindingDraft& draft, const JudgedProcesses& judged) {
   constexpr size_t kFew = 4;
   return std::any_of(draft.members.begin(), draft.members.end(), [&](uint32_t i) {
-    const ThreadFacts::Spin& spin = *judged.node(i).facts->spin;
-    return !spin.polled_variable.empty() && spin.polls.size() <= kFew &&
-           spin.polled_variable.find(' ') == std::string::npos;
+    const ThreadFacts& thread = *judged.node(i).facts;
+    const ThreadFacts::Spin& spin = *thread.spin;
+    const ProcessFacts* const process = FindProcess(judged.look, thread.pid);
+    const uint64_t signals = process != nullptr ? SignalsFromOutside(*process) : 0;
+    const bool is_python = process != nullptr && process->name.starts_with("python");
+    if (spin.polls.size() > kFew) return (signals & ~(is_python ? SignalBit(SIGINT) : 0)) != 0;
+    return !spin.polled_variable.empty() && spin.polled_variable.find(' ') == std::string::npos;
   });
 }
 
@@ -543,6 +560,7 @@ void JudgeConfidence(const FindingDraft& draft, const JudgedProcesses& judged,
       break;
     case FindingKind::kSpin:
       DoubtSpins(draft, judged, finding);
+      DoubtFaultHandlers(draft, judged, finding);
       DoubtSignals(
           draft, judged,
           MayPollWhatAHandlerSets(draft, judged) ? Confidence::kPossible : Confidence::kLikely,

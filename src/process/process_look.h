@@ -158,8 +158,9 @@ class ProcessLook {
   void FindGo();
   bool HasGoBuildInfo(const MemoryMapping& mapping) const;
   bool IsOfGoRuntime(uint64_t pc);
-  StackWalk WalkGoroutine(const Goroutine& goroutine);
-  std::vector<uint64_t> HeldByGoroutine(const std::vector<StackPlace>& places, size_t* calls);
+  StackWalk WalkGoroutine(const Goroutine& goroutine, std::string* stack);
+  std::vector<uint64_t> HeldByGoroutine(const std::vector<StackPlace>& places, uint64_t stack_begin,
+                                        const std::string& stack, size_t* calls);
   LockCall GivesOfOthersAt(uint64_t target, int depth);
   std::vector<Goroutine> ReadGoroutines(std::string* warning);
   void AddGoroutines();

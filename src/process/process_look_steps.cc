@@ -66,6 +66,29 @@ bool AsksForItself(int number) {
   }
 }
 
+// Requests of io_uring, or of aio.
+bool IsOfRequests(const MemoryMapping& mapping) {
+  return mapping.path.find("[io_uring]") != std::string::npos || mapping.path == "/[aio]";
+}
+
+// Memory that the kernel or a device writes to: a ring of packets, registers.
+bool IsOfKernel(const MemoryMapping& mapping) {
+  const bool is_device = mapping.path.starts_with("/dev/") &&
+                         !mapping.path.starts_with("/dev/shm/") &&
+                         !mapping.path.starts_with("/dev/zero");
+  return is_device || mapping.path.starts_with("socket:") ||
+         mapping.path.starts_with("anon_inode:");
+}
+
+// Whoever knows the name may open it at any time, and write to it.
+bool MayBeOpenedByName(const MemoryMapping& mapping) {
+  return mapping.path.starts_with('/') && !mapping.path.ends_with(" (deleted)");
+}
+
+bool IsOfSystem(const MemoryMapping& mapping) {
+  return mapping.path.starts_with("/usr/") || mapping.path.starts_with("/lib");
+}
+
 std::string BaseOf(const std::string& variable) { return variable.substr(0, variable.find('+')); }
 
 }  // namespace
@@ -275,7 +298,8 @@ void ProcessLook::CollectPolls(const LoopAccess& access, uint64_t stack_pointer,
     const MemoryMapping* const mapping = FindMapping(mappings_, range.address);
     // The kernel writes the time there.
     if (mapping != nullptr && mapping->path.starts_with("[vvar")) spin->reads_clock = true;
-    const bool is_constant = mapping != nullptr && !mapping->writable && !mapping->shared;
+    const bool is_constant = mapping != nullptr && !mapping->writable && !mapping->shared &&
+                             (IsOfSystem(*mapping) || !IsOfDataFile(*mapping));
     if (is_constant || (stack != nullptr && mapping == stack)) continue;
     if (spin->polls.size() < kMostPolls)
       spin->polls.push_back(range.address);
@@ -284,9 +308,14 @@ void ProcessLook::CollectPolls(const LoopAccess& access, uint64_t stack_pointer,
     if (mapping != nullptr && (mapping->shared || IsOfDataFile(*mapping))) shared.insert(mapping);
   }
   NamePolls(spin);
-  spin->polls_shared = !shared.empty();
+  // Of what was given to the kernel to be done it may write the result anywhere.
+  const bool kernel_writes = std::any_of(mappings_.begin(), mappings_.end(), IsOfRequests);
+  spin->polls_shared = !shared.empty() || (kernel_writes && !spin->polls.empty());
   std::set<int> sharers;
-  spin->sharers_known = true;
+  spin->sharers_known =
+      !kernel_writes && std::none_of(shared.begin(), shared.end(), [](const MemoryMapping* each) {
+        return MayBeOpenedByName(*each) || IsOfKernel(*each);
+      });
   for (const MemoryMapping* mapping : shared) {
     bool all_seen = false;
     for (const int pid :
@@ -429,7 +458,7 @@ std::vector<int> ProcessLook::ReadyOfEpoll(const StepCall& call, int epoll) cons
 // Who woke from a wait for a set time and is in the same one again naps: it is seen to have moved
 // by its switches, and where it naps stays true. Between two naps it runs for a moment.
 bool ProcessLook::NapsAgain(const Work& work, ThreadFacts* thread) {
-  constexpr int kTries = 40;  // on a busy machine it has to wait for its turn
+  constexpr int kTries = 40;           // on a busy machine it has to wait for its turn
   constexpr uint64_t kOneObject = 64;  // the parts of a condition variable
   if (!thread->wait.has_timeout || facts_.is_32_bit) return false;
   const TaskSystemCall& before = *work.raw.call;

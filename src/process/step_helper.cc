@@ -193,6 +193,8 @@ struct Followed {
   explicit Followed(const SteppedThread& its_thread) : thread(its_thread) {}
 
   const SteppedThread& thread;
+  std::unique_ptr<PagesInMemory> in_memory;
+  ReadMemory source;  // of the thread's, as far as that is no fault of its process
   std::unique_ptr<ThreadTwin> twin;
   ReadMemory read;  // of the twin's
   ThreadMoment moment;
@@ -208,7 +210,19 @@ struct Followed {
 };
 
 bool MakeTwin(Clock& clock, Followed* followed) {
-  auto twin = ThreadTwin::Make(clock, *followed->thread.mappings, followed->thread.read);
+  const SteppedThread& thread = followed->thread;
+  followed->in_memory = std::make_unique<PagesInMemory>(thread.tid);
+  followed->source = [&thread, &in_memory = *followed->in_memory](uint64_t address, void* into,
+                                                                  size_t bytes) {
+    for (uint64_t page = address / kMomentPageBytes * kMomentPageBytes; page < address + bytes;
+         page += kMomentPageBytes) {
+      const MemoryMapping* const mapping = FindMapping(*thread.mappings, page);
+      const bool is_of_file = mapping != nullptr && mapping->inode != 0 && !mapping->shared;
+      if (!is_of_file && !in_memory.Has(page)) return false;
+    }
+    return thread.read(address, into, bytes);
+  };
+  auto twin = ThreadTwin::Make(clock, *thread.mappings, followed->source);
   if (!twin.ok()) return false;
   followed->twin = std::move(*twin);
   followed->read = [&of = *followed->twin](uint64_t address, void* into, size_t bytes) {
@@ -244,7 +258,7 @@ bool CopyMoments(Clock& clock, std::vector<Followed>* all) {
   }
   const auto note = [&](ThreadStop& stop, Followed& each) {
     if (each.calls > 0)
-      stop.NoteCalls(each.calls, clock.Monotonic() + kLongestNotes, each.thread.read, &each.moment);
+      stop.NoteCalls(each.calls, clock.Monotonic() + kLongestNotes, each.source, &each.moment);
   };
   const bool is_one = all->size() == 1;
   for (size_t i = 0; i < all->size(); ++i) {
@@ -319,7 +333,7 @@ void StepTwin(Clock& clock, const StepTimes& times, Followed* followed) {
     if (!is_proven) loop.flickers = memory.TakeChanged();
   }
   // Who waits so for a lock that others have, and give back, is none that spins.
-  const bool is_moved = FoundAnotherWord(trace, thread.read);
+  const bool is_moved = FoundAnotherWord(trace, followed->source);
   if (is_moved) loop.period = 0;
   const bool all_calls = CollectCalls(trace, followed->first, &loop.calls);
   loop.access.calls_kernel = loop.access.calls_kernel || trace.wants_kernel || !all_calls;
@@ -391,7 +405,7 @@ bool FindsTheSame(const Followed& followed) {
         continue;
       uint64_t one = 0, other = 0;
       const size_t bytes = std::min(end, (at / kWordBytes + 1) * kWordBytes) - at;
-      if (followed.thread.read(at, &one, bytes) && followed.read(at, &other, bytes) && one != other)
+      if (followed.source(at, &one, bytes) && followed.read(at, &other, bytes) && one != other)
         return false;
       if (++compared >= kMostCompared) return true;
     }
@@ -423,6 +437,7 @@ void ForgetRound(SteppedLoop* loop) {
 std::vector<SteppedLoop> StepHere(Clock& clock, const std::vector<SteppedThread>& threads,
                                   const StepTimes& times) {
   std::vector<Followed> all;
+  all.reserve(threads.size());  // what they are made of has pointers into them
   for (const SteppedThread& thread : threads) {
     if (!MakeTwin(clock, &all.emplace_back(thread))) return {};
   }
@@ -509,7 +524,7 @@ std::optional<SteppedLoop> StepFromNap(Clock& clock, const StepTimes& times, Fol
     if (stop == nullptr || !stop->FinishCall(clock.Monotonic() + times.longest_nap) ||
         !CopyMoment(*stop, followed))
       return std::nullopt;
-    stop->NoteCalls(kManyCalls, clock.Monotonic() + kLongestNotes, followed->thread.read,
+    stop->NoteCalls(kManyCalls, clock.Monotonic() + kLongestNotes, followed->source,
                     &followed->moment);
     LetGo(std::move(stop), followed);
   }

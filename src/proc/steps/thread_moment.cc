@@ -2,9 +2,12 @@
 #include "proc/steps/thread_moment.h"
 
 #include <elf.h>
+#include <fcntl.h>
+#include <fmt/format.h>
 #include <sys/ptrace.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -34,9 +37,15 @@ bool Sleeps(int tid) {
   return stat && (stat->state == ThreadState::kSleeping || stat->state == ThreadState::kDiskSleep);
 }
 
-// Those at `addresses`, in as few goes as the kernel allows; what cannot be read is left out.
-void ReadPages(int pid, const std::vector<uint64_t>& addresses, ThreadMoment* moment) {
+// Those at `wanted` that are in memory, in as few goes as the kernel allows; what cannot be read is
+// left out.
+void ReadPages(int pid, const std::vector<uint64_t>& wanted, ThreadMoment* moment) {
   constexpr size_t kMostAtOnce = 256;
+  if (wanted.empty()) return;
+  const PagesInMemory in_memory(pid);
+  std::vector<uint64_t> addresses;
+  std::copy_if(wanted.begin(), wanted.end(), std::back_inserter(addresses),
+               [&](uint64_t page) { return in_memory.Has(page); });
   for (size_t begin = 0; begin < addresses.size();) {
     const size_t count = std::min(kMostAtOnce, addresses.size() - begin);
     std::string bytes(count * kMomentPageBytes, '\0');
@@ -59,6 +68,24 @@ std::string Copy(const StepRange& range, const ReadMemory& read) {
 }
 
 }  // namespace
+
+PagesInMemory::PagesInMemory(int pid)
+    : file_(open(fmt::format("/proc/{}/pagemap", pid).c_str(), O_RDONLY | O_CLOEXEC)) {}
+
+PagesInMemory::~PagesInMemory() {
+  if (file_ >= 0) close(file_);
+}
+
+// Documentation/admin-guide/mm/pagemap.rst: a word for each page of the machine's, whose bit 63
+// says that it is there.
+bool PagesInMemory::Has(uint64_t address) const {
+  static const auto bytes = static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
+  uint64_t entry = 0;
+  return file_ >= 0 &&
+         pread(file_, &entry, sizeof entry, static_cast<off_t>(address / bytes * sizeof entry)) ==
+             sizeof entry &&
+         (entry >> 63) != 0;
+}
 
 StepState ThreadMoment::State() const {
   StepState state;

@@ -17,6 +17,22 @@ namespace hangscope {
 constexpr uint64_t kMomentPageBytes =
     4096;  // where a kernel has larger ones, these are parts of them
 
+// Which pages a process has in memory now. To read another one would be a fault of the process: it
+// may have to be fetched from wherever, and a program that serves its own faults would see one that
+// it never made.
+class PagesInMemory {
+ public:
+  explicit PagesInMemory(int pid);
+  ~PagesInMemory();
+  PagesInMemory(const PagesInMemory&) = delete;
+  PagesInMemory& operator=(const PagesInMemory&) = delete;
+  // False also where that is not known.
+  bool Has(uint64_t address) const;
+
+ private:
+  int file_;
+};
+
 struct NotedCall {
   StepCall call;
   // What is in the memory that the kernel reads or writes for it, after it: from which address.

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstring>
 #include <iterator>
 #include <map>
 #include <set>
@@ -84,23 +85,42 @@ bool ProcessLook::IsOfGoRuntime(uint64_t pc) {
   return function && function->name.starts_with("runtime.") && function->name != "runtime.main";
 }
 
-StackWalk ProcessLook::WalkGoroutine(const Goroutine& goroutine) {
+// Empty where it has gone on. The stack of one that is at the same place again and again, and was
+// elsewhere when the stack was read, would tell of calls that it is not in: so it is read within a
+// moment in which it stood there before and after.
+StackWalk ProcessLook::WalkGoroutine(const Goroutine& goroutine, std::string* stack) {
+  constexpr int kTries = 8;
   ThreadImage image;
   image.tid = living_;
   image.registers.pc = goroutine.pc;
   image.registers.values[ThreadRegisters::kStackPointer] = goroutine.stack_pointer;
   image.registers.values[kFramePointer] = goroutine.frame_pointer;
   image.stack_begin = goroutine.stack_pointer;
-  if (goroutine.stack_end > goroutine.stack_pointer)
-    image.stack = memory_.ReadUpTo(
+  if (goroutine.stack_end <= goroutine.stack_pointer)
+    return walker_->Walk(image, context_.options.most_frames);
+  for (int tries = 0; tries < kTries && go_->StandsAsBefore(goroutine); ++tries) {
+    const TimeNs begin = context_.clock.Monotonic();
+    image.stack = *stack = memory_.ReadUpTo(
         image.stack_begin,
         std::min<uint64_t>(goroutine.stack_end - goroutine.stack_pointer, kMostStack));
-  return walker_->Walk(image, context_.options.most_frames);
+    if (go_->StandsAsBefore(goroutine) && context_.clock.Monotonic() - begin < kMillisecond)
+      return walker_->Walk(image, context_.options.most_frames);
+  }
+  return {};
 }
 
+// `stack`: what it was when the calls were read from it, from `stack_begin` on.
 std::vector<uint64_t> ProcessLook::HeldByGoroutine(const std::vector<StackPlace>& places,
+                                                   uint64_t stack_begin, const std::string& stack,
                                                    size_t* calls) {
   HeldByCalls held;
+  const ReadMemory read = [&](uint64_t address, void* into, size_t bytes) {
+    if (address < stack_begin || address - stack_begin >= stack.size())
+      return read_memory_(address, into, bytes);
+    if (bytes > stack.size() - (address - stack_begin)) return false;
+    std::memcpy(into, stack.data() + (address - stack_begin), bytes);
+    return true;
+  };
   for (size_t i = 1; i < std::min(places.size(), kMostOfOne); ++i) {
     const StackPlace& place = places[i];
     const auto function = walker_->FunctionAt(place.pc);
@@ -112,7 +132,7 @@ std::vector<uint64_t> ProcessLook::HeldByGoroutine(const std::vector<StackPlace>
                    place.registers};
     call.convention = CallConvention::kGo;
     held.Add(HeldObjects(
-        call, read_memory_, [this](uint64_t target) { return LockCallAt(target); },
+        call, read, [this](uint64_t target) { return LockCallAt(target); },
         [this](uint64_t target) { return GivesOfOthersAt(target, 0); }));
   }
   return held.objects();
@@ -147,10 +167,12 @@ void ProcessLook::AddGoroutines() {
   std::vector<TaskFacts> tasks;
   std::vector<GoObject> objects;
   std::vector<std::vector<StackPlace>> places;
+  std::vector<std::string> stacks;
   for (const Goroutine& goroutine : goroutines_) {
     TaskFacts& task = tasks.emplace_back();
     GoObject& object = objects.emplace_back();
     places.emplace_back();
+    stacks.emplace_back();
     task.is_goroutine = true;
     task.name = fmt::format("goroutine {}", goroutine.id);
     task.waits_for = goroutine.reason;
@@ -160,7 +182,7 @@ void ProcessLook::AddGoroutines() {
       warning = "the time for looking at goroutines was up";
       break;
     }
-    StackWalk walk = WalkGoroutine(goroutine);
+    StackWalk walk = WalkGoroutine(goroutine, &stacks.back());
     task.stack = std::move(walk.frames);
     object = ObjectOfSemaphore(goroutine.semaphore, FunctionsOf(task.stack));
     if (object.address != 0) {
@@ -176,7 +198,9 @@ void ProcessLook::AddGoroutines() {
   for (const bool wants : {true, false}) {
     for (size_t i = 0; i < tasks.size(); ++i) {
       if (objects[i].has_holder != wants) continue;
-      for (const uint64_t held : HeldByGoroutine(places[i], &calls)) holders[held].insert(i);
+      for (const uint64_t held :
+           HeldByGoroutine(places[i], goroutines_[i].stack_pointer, stacks[i], &calls))
+        holders[held].insert(i);
     }
   }
   for (size_t i = 0; i < tasks.size(); ++i) {

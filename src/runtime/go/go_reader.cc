@@ -122,6 +122,14 @@ std::map<uint64_t, uint64_t> GoReader::Semaphores() const {
   return semaphores;
 }
 
+bool GoReader::StandsAsBefore(const Goroutine& goroutine) const {
+  const auto now = ReadGoroutine(goroutine.address);
+  return now && now->id == goroutine.id && now->runs == goroutine.runs &&
+         now->waits == goroutine.waits && now->pc == goroutine.pc &&
+         now->stack_pointer == goroutine.stack_pointer &&
+         now->frame_pointer == goroutine.frame_pointer;
+}
+
 std::optional<Goroutine> GoReader::ReadGoroutine(uint64_t address) const {
   using go_layout::Status;
   std::array<char, go_layout::kBytesOfG> g;

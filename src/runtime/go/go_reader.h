@@ -62,6 +62,8 @@ class GoReader {
   std::vector<Goroutine> Goroutines(size_t most,
                                     const std::function<bool(uint64_t pc)>& is_of_runtime,
                                     std::string* warning) const;
+  // It waits, or goes on, where it did when it was read.
+  bool StandsAsBefore(const Goroutine& goroutine) const;
 
  private:
   GoReader(uint64_t all, uint64_t semaphores, uint64_t reasons, ReadMemory read)

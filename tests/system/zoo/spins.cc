@@ -912,6 +912,28 @@ void SpinForSleepingProcess(long) {
   while (shared->left.load() == 0) _mm_pause();
 }
 
+// Reads a file through its memory; a process that opens it by its name writes to it.
+void SpinForFile(int sharing) {
+  const int file = open("flag.bin", O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+  Must(file >= 0 && ftruncate(file, 4096) == 0, "flag.bin");
+  auto* const words =
+      static_cast<const volatile int*>(mmap(nullptr, 4096, PROT_READ, sharing, file, 0));
+  Must(words != MAP_FAILED, "mmap");
+  close(file);
+  if (Fork() == 0) {
+    Rename("writer");
+    NapForLong();
+    const int again = open("flag.bin", O_WRONLY | O_CLOEXEC);
+    const int one = 1;
+    _exit(pwrite(again, &one, sizeof one, 0) == sizeof one ? 0 : 1);
+  }
+  Ready();
+  while (*words == 0) _mm_pause();
+}
+
+void SpinForSharedFile(long) { SpinForFile(MAP_SHARED); }
+void SpinForPrivateFile(long) { SpinForFile(MAP_PRIVATE); }
+
 void WalkWithUpdates(long length) {
   MakeList(length, false);
   Ready();
@@ -1415,6 +1437,8 @@ const Program kPrograms[] = {
     {"nap-for-nothing", NapForNothing},
     {"count-in-circle", CountInCircle},
     {"count-in-list", CountInList},
+    {"spin-shared-file", SpinForSharedFile},
+    {"spin-private-file", SpinForPrivateFile},
 };
 
 int main(int count, char** arguments) { return RunProgram(kPrograms, count, arguments); }

@@ -83,6 +83,8 @@ CONTROLS = [
     ("accept says EAGAIN, naps", "zoo_spins accept-again 1", NAPS),
     ("spins for another process", "zoo_spins spin-process"),
     ("spins for a process that sleeps", "zoo_spins spin-sleeping-process"),
+    ("spins for a file that another process writes", "zoo_spins spin-shared-file"),
+    ("spins for its private view of such a file", "zoo_spins spin-private-file"),
     ("walks and counts up", "zoo_spins walk-updates 5000"),
     ("searches the same of 500", "zoo_spins search-again 500"),
     ("searches the same of 100000", "zoo_spins search-again 100000"),

@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <sys/mman.h>
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
@@ -251,8 +252,24 @@ TEST_F(TwinOfCode, HasNothingOfThisProcess) {
   close(ends[0]);
 }
 
+// What nobody has touched is not fetched for us.
+TEST(PagesInMemory, AreThoseThatWereTouched) {
+  void* const memory = mmap(nullptr, 2 * kMomentPageBytes, PROT_READ | PROT_WRITE,
+                            MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  ASSERT_NE(memory, MAP_FAILED);
+  const auto begin = reinterpret_cast<uint64_t>(memory);
+  *static_cast<volatile char*>(memory) = 1;
+  const PagesInMemory pages(getpid());
+  EXPECT_TRUE(pages.Has(begin));
+  EXPECT_FALSE(pages.Has(begin + kMomentPageBytes));
+  EXPECT_FALSE(PagesInMemory(-1).Has(begin));
+  munmap(memory, 2 * kMomentPageBytes);
+}
+
 // The clock of the thread is the twin's as well.
 TEST(ThreadTwin, TellsTheTime) {
+  std::vector<uint64_t> stack(4096);
+  timespec time = {};
   const std::vector<MemoryMapping> mappings = ParseMemoryMappings(MapsOf("self"));
   const ReadMemory source = [&](uint64_t address, void* into, size_t bytes) {
     const MemoryMapping* const mapping = FindMapping(mappings, address);
@@ -263,8 +280,6 @@ TEST(ThreadTwin, TellsTheTime) {
   SystemClock clock;
   auto twin = ThreadTwin::Make(clock, mappings, source);
   ASSERT_TRUE(twin.ok()) << twin.status().message();
-  std::vector<uint64_t> stack(4096);
-  timespec time = {};
   ThreadMoment moment;
   moment.general.rip = reinterpret_cast<uint64_t>(&clock_gettime);
   moment.general.rdi = CLOCK_MONOTONIC;
@@ -283,7 +298,11 @@ TEST(ThreadTwin, TellsTheTime) {
   const TimeNs before = clock.Monotonic();
   const StepTrace trace = (*twin)->Step(limits, memory);
   const TimeNs after = clock.Monotonic();
-  EXPECT_EQ(trace.states.back().pc, 0u) << "it came back to where the stack says";
+  const uint64_t pc = trace.states.back().pc;
+  const MemoryMapping* const where = FindMapping(mappings, pc);
+  EXPECT_EQ(pc, 0u) << "it came back to where the stack says, not to "
+                    << (where != nullptr ? where->path : "nowhere") << " after "
+                    << trace.states.size();
   timespec told = {};
   ASSERT_TRUE((*twin)->Read(moment.general.rsi, &told, sizeof told));
   const TimeNs at = told.tv_sec * kSecond + told.tv_nsec;
