@@ -166,12 +166,16 @@ class Follower {
 
   HeldObjectsAt Held() {
     HeldObjectsAt result;
+    // Of what is not understood callers of Go may have been relieved.
+    result.gave_unknown = is_go_;
     if (!Follow()) return result;
+    result.gave_unknown = false;
     for (const Value& value : at_place_->given) {
       const auto object = Evaluate(value, *at_place_);
       if (object) result.given.push_back(*object);
       // A counter that goes down is no lock, as a rule.
-      result.gave_unknown = result.gave_unknown || (!object && calls_giving_.count(value) != 0);
+      result.gave_unknown =
+          result.gave_unknown || (!object && (is_go_ || calls_giving_.count(value) != 0));
     }
     result.gave_unknown = result.gave_unknown || at_place_->gave_unknown;
     std::vector<uint64_t>& objects = result.held;
@@ -397,6 +401,8 @@ class Follower {
     const auto first = state->registers[first_input_];
     const auto second = state->registers[second_input_];
     const LockCall call = target ? lock_call_(*target) : LockCall::kNone;
+    // A method of an interface, or a function that was handed in: it may give back anything.
+    if (is_go_ && !target) state->gave_unknown = true;
     if (is_go_ && call == LockCall::kNone) {
       GiveToCalled(first, state);
       GiveToCalled(second, state);

@@ -124,9 +124,9 @@ std::vector<uint64_t> ProcessLook::HeldByGoroutine(const std::vector<StackPlace>
   for (size_t i = 1; i < std::min(places.size(), kMostOfOne); ++i) {
     const StackPlace& place = places[i];
     const auto function = walker_->FunctionAt(place.pc);
-    if (!function || !place.calls || !place.stack_pointer || IsOfStandardLibrary(function->name) ||
-        *calls == kMostCalls)
-      continue;
+    if (function && IsOfStandardLibrary(function->name)) continue;
+    // What it may have given back, its callers do not hold.
+    if (!function || !place.calls || !place.stack_pointer || *calls == kMostCalls) break;
     ++*calls;
     CallPlace call{function->begin, function->bytes, place.pc + 1, *place.stack_pointer,
                    place.registers};
