@@ -359,7 +359,8 @@ void FindRound(Followed* followed) {
 }
 
 // Whether another moment may show more: with more of its calls, or with memory of that moment.
-bool WantsAnotherMoment(Followed* followed) {
+// Of several that is needed: their memory must be that of one time.
+bool WantsAnotherMoment(bool of_several, Followed* followed) {
   if (followed->twin->wants_calls() && followed->calls < kManyCalls) {
     followed->calls = followed->calls == 0 ? kFewCalls : kManyCalls;
     return true;
@@ -369,8 +370,8 @@ bool WantsAnotherMoment(Followed* followed) {
   const size_t known = followed->pages.size();
   if (late.size() > kMostLate || Works(*followed->memory, followed->thread.stack)) return false;
   followed->pages.insert(late.begin(), late.end());
-  return followed->loop.period == 0 && !followed->trace.states.empty() &&
-         followed->pages.size() > known && IsInALoop(followed->trace);
+  if (followed->pages.size() == known || followed->trace.states.empty()) return false;
+  return followed->loop.period == 0 ? IsInALoop(followed->trace) : of_several;
 }
 
 // The thread is at one of the round's steps. Of registers that do not decide on its way nothing is
@@ -449,13 +450,15 @@ std::vector<SteppedLoop> StepHere(Clock& clock, const std::vector<SteppedThread>
     for (Followed& each : all) {
       StepTwin(clock, times, &each);
       FindRound(&each);
-      again = WantsAnotherMoment(&each) || again;
+      again = WantsAnotherMoment(all.size() > 1, &each) || again;
     }
     if (!again || moments >= kMostMoments || clock.Monotonic() > until) break;
   }
   std::vector<SteppedLoop> loops;
   for (Followed& each : all) {
-    if (each.loop.period > 0 && !IsStillThere(clock, &each)) ForgetRound(&each.loop);
+    const bool is_of_one_time = all.size() == 1 || each.twin->late_pages().empty();
+    if (each.loop.period > 0 && (!is_of_one_time || !IsStillThere(clock, &each)))
+      ForgetRound(&each.loop);
     each.loop.held = each.held;
     loops.push_back(std::move(each.loop));
   }

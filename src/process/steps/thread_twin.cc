@@ -101,17 +101,16 @@ void EndRestartableSequences() {
 
 // In the new process, which has all of this one's memory still. Never returns.
 [[noreturn]] void BeTwin(uint64_t stub, int file) {
-  constexpr int kRights = PROT_READ | PROT_WRITE;
-  void* const at = reinterpret_cast<void*>(stub);
+  constexpr int kRights = PROT_READ | PROT_EXEC;
+  constexpr int kKind = MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE;
+  // Not by mmap(), which sanitizers have their own of: nothing here may be where this is.
   if (prctl(PR_SET_PDEATHSIG, SIGKILL) == 0 && ptrace(PTRACE_TRACEME, 0, nullptr, nullptr) == 0 &&
       dup2(file, kFileInTwin) == kFileInTwin &&
       syscall(SYS_close_range, kFileInTwin + 1, ~0u, 0) == 0 &&
-      mmap(at, kMomentPageBytes, kRights, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1,
-           0) == at) {
+      syscall(SYS_mmap, stub, kMomentPageBytes, kRights, kKind, -1, 0) == static_cast<long>(stub)) {
     prctl(PR_SET_NAME, "twin");
     EndRestartableSequences();
-    std::memcpy(at, kStub, sizeof kStub);
-    if (mprotect(at, kMomentPageBytes, PROT_READ | PROT_EXEC) == 0 && AllowOnlyStub(stub)) {
+    if (AllowOnlyStub(stub)) {
 #if defined(__aarch64__)
       asm volatile("brk #0");
 #else
@@ -170,8 +169,11 @@ Status ThreadTwin::Begin() {
   if (pid_ < 0) return Status::FromErrno(errno, "start", "a thread's twin");
   int status = 0;
   is_alive_ = true;
+  long stub = 0;
+  std::memcpy(&stub, kStub, sizeof kStub);
   if (!WaitForStop(&status) || WSTOPSIG(status) != SIGTRAP ||
-      ptrace(PTRACE_SETOPTIONS, pid_, nullptr, PTRACE_O_EXITKILL) != 0)
+      ptrace(PTRACE_SETOPTIONS, pid_, nullptr, PTRACE_O_EXITKILL) != 0 ||
+      ptrace(PTRACE_POKETEXT, pid_, stub_, stub) != 0)
     return Status::Io("a thread's twin did not begin");
   return MakeRoom(stub_);
 }
