@@ -75,7 +75,8 @@ class ThreadStop {
   int interrupted_call() const { return interrupted_call_; }
   TimeNs since() const { return since_; }
 
-  // What it is now, with those of `pages` that can be read.
+  // What it is now, with those of `pages` that can be read; all of them are in memory, or it would
+  // stand until they are fetched.
   bool CopyMoment(const std::vector<uint64_t>& pages, ThreadMoment* moment) const;
   // Lets it go on, and notes which system calls it makes and what they tell: at most so many, and
   // none that UseOf does not allow, which it is let go before. One that sleeps is left to sleep.

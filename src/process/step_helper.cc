@@ -237,6 +237,7 @@ bool CopyMoment(const ThreadStop& stop, Followed* followed) {
   if (!registers.ok()) return false;
   std::set<uint64_t> pages = LikelyPages(followed->thread, *registers);
   pages.insert(followed->pages.begin(), followed->pages.end());
+  std::erase_if(pages, [&](uint64_t page) { return !followed->in_memory->Has(page); });
   followed->moment = {};
   return stop.CopyMoment({pages.begin(), pages.end()}, &followed->moment);
 }
@@ -273,6 +274,12 @@ bool CopyMoments(Clock& clock, std::vector<Followed>* all) {
     LetGo(std::move(stop), &each);
   }
   return true;
+}
+
+void ForgetRound(SteppedLoop* loop) {
+  loop->period = 0;
+  loop->in_part = false;
+  loop->changes_memory = !loop->access.understood || !loop->access.writes.empty();
 }
 
 void StepTwin(Clock& clock, const StepTimes& times, Followed* followed) {
@@ -334,11 +341,9 @@ void StepTwin(Clock& clock, const StepTimes& times, Followed* followed) {
   }
   // Who waits so for a lock that others have, and give back, is none that spins.
   const bool is_moved = FoundAnotherWord(trace, followed->source);
-  if (is_moved) loop.period = 0;
+  if (is_moved || loop.period == 0) ForgetRound(&loop);
   const bool all_calls = CollectCalls(trace, followed->first, &loop.calls);
   loop.access.calls_kernel = loop.access.calls_kernel || trace.wants_kernel || !all_calls;
-  if (loop.period == 0)
-    loop.changes_memory = !loop.access.understood || !loop.access.writes.empty();
   followed->may_be_round =
       loop.period == 0 && !is_moved && !trace.wants_kernel && all_calls && memory.is_understood();
 }
@@ -426,12 +431,6 @@ bool IsStillThere(Clock& clock, Followed* followed) {
     if (!IsInRound(*followed, now.State()) || !FindsTheSame(*followed)) return false;
   }
   return true;
-}
-
-void ForgetRound(SteppedLoop* loop) {
-  loop->period = 0;
-  loop->in_part = false;
-  loop->changes_memory = !loop->access.understood || !loop->access.writes.empty();
 }
 
 // Empty where one of them does not stop.

@@ -37,15 +37,9 @@ bool Sleeps(int tid) {
   return stat && (stat->state == ThreadState::kSleeping || stat->state == ThreadState::kDiskSleep);
 }
 
-// Those at `wanted` that are in memory, in as few goes as the kernel allows; what cannot be read is
-// left out.
-void ReadPages(int pid, const std::vector<uint64_t>& wanted, ThreadMoment* moment) {
+// Those at `addresses`, in as few goes as the kernel allows; what cannot be read is left out.
+void ReadPages(int pid, const std::vector<uint64_t>& addresses, ThreadMoment* moment) {
   constexpr size_t kMostAtOnce = 256;
-  if (wanted.empty()) return;
-  const PagesInMemory in_memory(pid);
-  std::vector<uint64_t> addresses;
-  std::copy_if(wanted.begin(), wanted.end(), std::back_inserter(addresses),
-               [&](uint64_t page) { return in_memory.Has(page); });
   for (size_t begin = 0; begin < addresses.size();) {
     const size_t count = std::min(kMostAtOnce, addresses.size() - begin);
     std::string bytes(count * kMomentPageBytes, '\0');
