@@ -73,7 +73,6 @@ class ThreadStop {
   Result<ThreadRegisters> Registers() const;
   // The system call that the stop has interrupted and that will go on afterwards; -1: none.
   int interrupted_call() const { return interrupted_call_; }
-  TimeNs since() const { return since_; }
 
   // What it is now, with those of `pages` that can be read; all of them are in memory, or it would
   // stand until they are fetched.
@@ -91,8 +90,7 @@ class ThreadStop {
   }
 
  private:
-  ThreadStop(Clock& clock, int tid, TimeNs since)
-      : clock_(clock), tid_(tid), since_(since), held_since_(since) {}
+  ThreadStop(Clock& clock, int tid, TimeNs since) : clock_(clock), tid_(tid), held_since_(since) {}
   bool CopyRegisters(ThreadMoment* moment) const;
   bool GoToCall(const std::function<bool(TimeNs since)>& may_wait);
   void Pause();
@@ -105,8 +103,7 @@ class ThreadStop {
   int signal_ = 0;           // that came meanwhile
   bool is_stopped_ = true;   // as far as is known
   bool is_in_call_ = false;  // it was let into a system call, and has not come back
-  TimeNs since_;             // monotonic: when it was asked to stop
-  TimeNs held_since_;
+  TimeNs held_since_;        // monotonic; at first, when it was asked to stop
   TimeNs longest_hold_ = 0;
   mutable int interrupted_call_ = -1;
 };
