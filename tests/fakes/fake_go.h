@@ -11,16 +11,17 @@
 #include <string_view>
 #include <vector>
 
+#include "fakes/fake_memory.h"
 #include "runtime/go/go_layout.h"
 #include "runtime/go/go_reader.h"
 
 namespace hangscope {
 
-class FakeGo {
+class FakeGo : public FakeMemory {
  public:
   static constexpr uint64_t kBegin = 0x100000;
 
-  explicit FakeGo(const std::string& version = "go1.19.8") {
+  explicit FakeGo(const std::string& version = "go1.19.8") : FakeMemory(kBegin) {
     names_["runtime.buildVersion"] = Text(version);
     names_["runtime.semtable"] = Block(go_layout::kSemaphoreLines * go_layout::kBytesOfLine);
     names_["runtime.allgs"] = Block(24);
@@ -29,18 +30,9 @@ class FakeGo {
     SetReason(19, "semacquire");
   }
 
-  uint64_t Block(size_t bytes) {
-    const uint64_t at = kBegin + image_.size();
-    image_.resize(image_.size() + (bytes + 15) / 16 * 16);
-    return at;
-  }
-  template <typename Number>
-  void Put(uint64_t at, Number number) {
-    std::memcpy(image_.data() + (at - kBegin), &number, sizeof number);
-  }
   uint64_t Text(const std::string& text) {
     const uint64_t bytes = Block(text.size());
-    image_.replace(bytes - kBegin, text.size(), text);
+    PutText(bytes, text);
     const uint64_t at = Block(16);
     Put(at, bytes);
     Put<uint64_t>(at + 8, text.size());
@@ -48,8 +40,9 @@ class FakeGo {
   }
   void SetReason(uint8_t number, const std::string& text) {
     const uint64_t at = Text(text);
-    std::memcpy(image_.data() + (names_["runtime.waitReasonStrings"] + 16u * number - kBegin),
-                image_.data() + (at - kBegin), 16);
+    const uint64_t reason = names_["runtime.waitReasonStrings"] + 16u * number;
+    Put(reason, Get<uint64_t>(at));
+    Put(reason + 8, Get<uint64_t>(at + 8));
   }
 
   uint64_t AddGoroutine(uint64_t id, go_layout::Status status, uint8_t reason = 0) {
@@ -76,8 +69,7 @@ class FakeGo {
     Put(sudog + go_layout::kSudogElement, semaphore);
     const uint64_t tree =
         names_["runtime.semtable"] + line * go_layout::kBytesOfLine + go_layout::kTree;
-    uint64_t first = 0;
-    std::memcpy(&first, image_.data() + (tree - kBegin), sizeof first);
+    const auto first = Get<uint64_t>(tree);
     Put(sudog + go_layout::kSudogNext, first);
     Put(tree, sudog);
   }
@@ -92,12 +84,10 @@ class FakeGo {
     last_link_ = at;
   }
   void CloseTheRing(uint64_t goroutine) {
-    uint64_t first = 0;
-    std::memcpy(&first, image_.data() + (goroutine + go_layout::kQueues - kBegin), sizeof first);
+    const auto first = Get<uint64_t>(goroutine + go_layout::kQueues);
     Put(last_link_, first);
   }
   void Forget(const std::string& name) { names_.erase(name); }
-  std::string& image() { return image_; }
   uint64_t AddressOf(const std::string& name) const { return names_.at(name); }
 
   Result<GoReader> Open() {
@@ -118,7 +108,6 @@ class FakeGo {
   size_t reads = 0;
 
  private:
-  std::string image_;
   std::map<std::string, uint64_t> names_;
   std::vector<uint64_t> all_;
   uint64_t last_link_ = 0;

@@ -13,11 +13,12 @@
 #include <utility>
 #include <vector>
 
+#include "fakes/fake_memory.h"
 #include "runtime/jvm/jvm_reader.h"
 
 namespace hangscope {
 
-class FakeJvm {
+class FakeJvm : public FakeMemory {
  public:
   static constexpr uint64_t kBegin = 0x100000;
   static constexpr int kBlocked = 10;
@@ -35,7 +36,7 @@ class FakeJvm {
     std::map<std::string, uint32_t> offsets;
   };
 
-  FakeJvm() {
+  FakeJvm() : FakeMemory(kBegin) {
     WriteTables();
     PutAt("JDK_Version._current", uint8_t{17});
     PutAt("CompressedOops._narrow_oop._shift", uint32_t{3});
@@ -54,15 +55,6 @@ class FakeJvm {
     WriteInterpreter();
   }
 
-  uint64_t Block(size_t bytes) {
-    const uint64_t at = kBegin + image_.size();
-    image_.resize(image_.size() + (bytes + 15) / 16 * 16);
-    return at;
-  }
-  template <typename Number>
-  void Put(uint64_t at, Number number) {
-    std::memcpy(image_.data() + (at - kBegin), &number, sizeof number);
-  }
   // Into the variable of the machine with that name.
   template <typename Number>
   void PutAt(const std::string& name, Number number) {
@@ -114,7 +106,7 @@ class FakeJvm {
   uint64_t String(const std::string& text) {
     const uint64_t bytes = AddObject(bytes_, 16 + text.size());
     Put(bytes + 12, static_cast<uint32_t>(text.size()));
-    image_.replace(bytes + 16 - kBegin, text.size(), text);
+    PutText(bytes + 16, text);
     const uint64_t string = AddObject(string_);
     Refer(string, string_.offsets.at("value"), bytes);
     return string;
@@ -181,8 +173,7 @@ class FakeJvm {
   // Outside of those that were added before.
   void AddFrame(Thread* thread, uint64_t method, int bytecode, uint64_t this_object = 0) {
     const uint64_t fp = thread->top + 96;
-    uint64_t constant = 0;
-    std::memcpy(&constant, image_.data() + (method + OffsetOf("Method._constMethod") - kBegin), 8);
+    const auto constant = Get<uint64_t>(method + OffsetOf("Method._constMethod"));
     Put(fp - 24, method);
     Put(fp - 56, fp - 80);
     Put(fp - 80, this_object);
@@ -201,7 +192,6 @@ class FakeJvm {
     thread->top = next;
   }
 
-  std::string& image() { return image_; }
   Class& object_class() { return object_; }
 
   Result<std::unique_ptr<JvmReader>> Open() {
@@ -239,13 +229,13 @@ class FakeJvm {
 
   uint64_t CText(const std::string& text) {
     const uint64_t at = Block(text.size() + 1);
-    image_.replace(at - kBegin, text.size(), text);
+    PutText(at, text);
     return at;
   }
   uint64_t Symbol(const std::string& text) {
     const uint64_t at = Block(8 + text.size());
     Put(at + 4, static_cast<uint16_t>(text.size()));
-    image_.replace(at + 6 - kBegin, text.size(), text);
+    PutText(at + 6, text);
     return at;
   }
   uint64_t Handle(uint64_t object) {
@@ -254,8 +244,7 @@ class FakeJvm {
     return slot;
   }
   uint16_t PoolText(uint64_t pool, const std::string& text) {
-    uint32_t length = 0;
-    std::memcpy(&length, image_.data() + (pool + OffsetOf("ConstantPool._length") - kBegin), 4);
+    const auto length = Get<uint32_t>(pool + OffsetOf("ConstantPool._length"));
     const uint32_t index = length == 0 ? 1 : length;
     Put(pool + 72 + 8 * index, Symbol(text));
     Put(pool + OffsetOf("ConstantPool._length"), index + 1);
@@ -269,7 +258,6 @@ class FakeJvm {
   void WriteFlags();
   void WriteInterpreter();
 
-  std::string image_;
   std::map<std::string, uint64_t> symbols_;
   std::map<std::string, uint64_t> variables_;
   std::map<std::string, uint64_t> offsets_;

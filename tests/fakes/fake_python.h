@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "fakes/fake_memory.h"
 #include "runtime/python/python_reader.h"
 
 namespace hangscope {
@@ -23,7 +24,7 @@ inline std::string LineEntry(int units, int change) {
   return entry + static_cast<char>(value);
 }
 
-class FakePython {
+class FakePython : public FakeMemory {
  public:
   static constexpr uint64_t kImageBegin = 0x10000;
   static constexpr uint64_t kPyStackBegin = 0x7f0000;
@@ -31,26 +32,13 @@ class FakePython {
   static constexpr int kPyThread = 4711;
   static constexpr uint64_t kHeapType = 1u << 9;  // of flags: the type was made by a program
 
-  FakePython() {
+  FakePython() : FakeMemory(kImageBegin) {
     version_ = Block(8);
     Put<uint64_t>(version_, 0x030b02f0);
     runtime_ = Block(64);
     code_type_ = Block(8);
     text_type_ = Block(8);
     bytes_type_ = Block(8);
-  }
-
-  uint64_t Block(size_t bytes) {
-    const uint64_t at = kImageBegin + image_.size();
-    image_.resize(image_.size() + (bytes + 15) / 16 * 16);
-    return at;
-  }
-  template <typename Number>
-  void Put(uint64_t at, Number number) {
-    std::memcpy(image_.data() + (at - kImageBegin), &number, sizeof number);
-  }
-  void PutText(uint64_t at, const std::string& text) {
-    image_.replace(at - kImageBegin, text.size(), text);
   }
 
   uint64_t Interpreter() {
@@ -63,8 +51,7 @@ class FakePython {
   uint64_t Thread(uint64_t interpreter, uint64_t tid, uint64_t frame) {
     const uint64_t at = Block(168);
     const uint64_t c_frame = Block(24);
-    uint64_t first = 0;
-    std::memcpy(&first, image_.data() + (interpreter + 16 - kImageBegin), 8);
+    const auto first = Get<uint64_t>(interpreter + 16);
     Put(at + 8, first);
     Put(interpreter + 16, at);
     Put(at + 16, interpreter);
@@ -75,8 +62,7 @@ class FakePython {
   }
   // From now on the innermost frame of a thread.
   void PutInnermost(uint64_t thread, uint64_t frame) {
-    uint64_t c_frame = 0;
-    std::memcpy(&c_frame, image_.data() + (thread + 56 - kImageBegin), 8);
+    const auto c_frame = Get<uint64_t>(thread + 56);
     Put(c_frame + 8, frame);
   }
   uint64_t Bytes(const std::string& bytes) {
@@ -173,8 +159,7 @@ class FakePython {
   void UseNames(uint64_t frame, const std::vector<std::string>& names) {
     std::vector<uint64_t> texts;
     for (const std::string& name : names) texts.push_back(Ascii(name));
-    uint64_t code = 0;
-    std::memcpy(&code, image_.data() + (frame + 32 - kImageBegin), 8);
+    const auto code = Get<uint64_t>(frame + 32);
     Put(code + 32, Tuple(texts));
   }
   void FillFrame(uint64_t at, uint64_t code, int64_t unit, uint64_t caller, uint64_t globals) {
@@ -241,7 +226,6 @@ class FakePython {
     return told;
   }
 
-  std::string& image() { return image_; }
   void Hide(const char* symbol) { hidden_ = symbol; }
   void SetVersion(uint64_t version) { Put(version_, version); }
 
@@ -261,7 +245,6 @@ class FakePython {
     return at;
   }
 
-  std::string image_;
   std::string hidden_;
   uint64_t version_, runtime_, code_type_, text_type_, bytes_type_;
   uint64_t tuple_type_ = 0, dict_type_ = 0;
