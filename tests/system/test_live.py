@@ -272,7 +272,7 @@ class Terminal(Live):
                 self.type("-l", f"clear; {before} {HANGSCOPE} watch --for 200ms {options} pid:{target.pid} {after}; echo DONE.\n")
                 screen = self.until_screen(r"^DONE\.$")
                 self.assertRegex(screen, r"(?m)^hangscope: watching process \d+: room for 64 cores, every 100 ms; ENTER resumes paused cores\ncore +role +activity")
-                self.assertRegex(screen, r"(?m)^hangscope: \d+ polls in 0\.2 s")
+                self.assertRegex(screen, r"(?m)^hangscope: \d+ polls in \d+\.\d s")
                 self.assertNotIn("no live view", screen)  # as if somebody had wanted one
                 self.assertFalse(self.in_view())
 

@@ -130,20 +130,20 @@ class Processes(Words):
                          done.err.decode())
 
     def test_come_behind_files_where_a_command_is_named_and_that_is_said(self):
-        process = self.started("hs-both")
+        process = self.started("hs-file-too")
         for command, words in READERS.items():
-            done = self.hangscope(command, *words, "hs-both", cwd=self.folder)
+            done = self.hangscope(command, *words, "hs-file-too", cwd=self.folder)
             note, *rest = done.err.decode().splitlines()
-            self.assertEqual(f"hangscope: 'hs-both' is taken as the file of that name; pid:{process.pid} is the process", note)
-            self.assertRegex(rest[0], "^hangscope: error: .*'hs-both' has no ")
+            self.assertEqual(f"hangscope: 'hs-file-too' is taken as the file of that name; pid:{process.pid} is the process", note)
+            self.assertRegex(rest[0], "^hangscope: error: .*'hs-file-too' has no ")
         os.mkdir(self.folder / "where")
-        os.mkdir(self.folder / "where/hs-both")
-        note = self.hangscope("why", "hs-both", cwd=self.folder / "where").err.decode().splitlines()[0]
-        self.assertEqual(f"hangscope: 'hs-both' is taken as the folder of that name; pid:{process.pid} is the process", note)
+        os.mkdir(self.folder / "where/hs-file-too")
+        note = self.hangscope("why", "hs-file-too", cwd=self.folder / "where").err.decode().splitlines()[0]
+        self.assertEqual(f"hangscope: 'hs-file-too' is taken as the folder of that name; pid:{process.pid} is the process", note)
         (self.folder / str(process.pid)).touch()
         self.assertIn(f"'{process.pid}' is taken as the file of that name; pid:{process.pid} is the process",
                       self.hangscope("why", str(process.pid), cwd=self.folder).err.decode())
-        self.assertNotIn("is taken", self.hangscope("why", "./hs-both", cwd=self.folder).err.decode())
+        self.assertNotIn("is taken", self.hangscope("why", "./hs-file-too", cwd=self.folder).err.decode())
 
     def test_of_one_name_are_listed(self):
         program = self.folder / "hs-same"
