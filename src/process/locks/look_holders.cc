@@ -250,12 +250,13 @@ void ProcessLook::FindWhoWakesNobody() {
   for (size_t i = 0; i < work_.size() && !context_.IsLate(); ++i) {
     ThreadFacts& thread = facts_.threads[i];
     const WaitKind kind = thread.wait.kind;
-    const bool may_go_on =
-        thread.wait.has_timeout || kind == WaitKind::kAccept || kind == WaitKind::kSignal;
+    const bool serves = kind == WaitKind::kAccept || kind == WaitKind::kSignal;
+    const bool may_go_on = thread.wait.has_timeout || serves;
     if (thread.state != ThreadState::kSleeping || !may_go_on) continue;
     if (++nappers > kMostNappers) return;
     const CodeEffect effect = EffectOnOthers(work_[i]);
-    thread.wakes_nobody = effect != CodeEffect::kUnknown;
+    // Beside a main thread that serves, threads without work wait to be woken.
+    thread.wakes_nobody = effect != CodeEffect::kUnknown && (!serves || thread.tid != pid_);
     thread.uses_no_files = effect == CodeEffect::kNone;
   }
 }
