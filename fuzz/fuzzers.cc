@@ -19,6 +19,7 @@ void FuzzRing(std::string_view input);
 void FuzzScope(std::string_view input);
 void FuzzTrace(std::string_view input);
 void FuzzUnits(std::string_view input);
+void FuzzV8(std::string_view input);
 void FuzzWatch(std::string_view input);
 
 std::span<const Fuzzer> Fuzzers() {
@@ -28,7 +29,8 @@ std::span<const Fuzzer> Fuzzers() {
       {"exec", FuzzExec},         {"gdb", FuzzGdb},     {"go", FuzzGo},
       {"jvm", FuzzJvm},           {"log", FuzzLog},     {"perf", FuzzPerf},
       {"python", FuzzPython},     {"ring", FuzzRing},   {"scope", FuzzScope},
-      {"trace", FuzzTrace},       {"units", FuzzUnits}, {"watch", FuzzWatch},
+      {"trace", FuzzTrace},       {"units", FuzzUnits}, {"v8", FuzzV8},
+      {"watch", FuzzWatch},
   };
   return kFuzzers;
 }

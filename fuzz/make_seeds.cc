@@ -17,6 +17,7 @@
 #include "fakes/fake_go.h"
 #include "fakes/fake_jvm.h"
 #include "fakes/fake_python.h"
+#include "fakes/fake_v8.h"
 #include "fakes/perf_story.h"
 #include "fakes/watch_image.h"
 #include "ring/ring_store.h"
@@ -413,6 +414,7 @@ int main(int argc, char** argv) {
   WritePerfFiles();
   WriteGo();
   WriteJvm();
+  Write("v8", "wait", FakeScriptStack().v8.image());
   WritePython();
   WriteHardwareTraces(argv[1]);
   WriteDebuggers();

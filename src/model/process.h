@@ -54,7 +54,7 @@ constexpr std::string_view ThreadStateName(ThreadState state) {
 
 // What a frame's code is written in: machine code of any language, or code that a runtime
 // evaluates.
-enum class FrameLanguage { kNative, kPython, kJava };
+enum class FrameLanguage { kNative, kPython, kJava, kJavaScript };
 
 constexpr std::string_view FrameLanguageName(FrameLanguage language) {
   switch (language) {
@@ -62,6 +62,8 @@ constexpr std::string_view FrameLanguageName(FrameLanguage language) {
       return "python";
     case FrameLanguage::kJava:
       return "java";
+    case FrameLanguage::kJavaScript:
+      return "javascript";
     case FrameLanguage::kNative:
       break;
   }
@@ -72,7 +74,8 @@ struct StackFrame {
   uint64_t pc = 0;       // of native code
   std::string function;  // demangled; empty: unknown
   std::string source;    // "server.c:88"; empty: unknown
-  // "libc.so.6"; of Python code the whole path of its file, of Java its class; empty: none
+  // "libc.so.6"; of Python and JavaScript the whole path of the file, of Java the class; empty:
+  // none
   std::string module;
   FrameLanguage language = FrameLanguage::kNative;
   // Of a library that the system or a compiler has, or compiled in from a header of one.

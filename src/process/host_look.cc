@@ -156,7 +156,7 @@ ThreadFacts ReadThread(const SavedJson& json, int pid, int tid) {
     if (thread.stack.size() == kMostFramesOfLook) break;
     thread.stack.push_back({ReadAddress(frame, "pc"), TextField(frame, "function"),
                             TextField(frame, "source"), TextField(frame, "module"),
-                            ByName(TextField(frame, "language"), FrameLanguage::kJava,
+                            ByName(TextField(frame, "language"), FrameLanguage::kJavaScript,
                                    FrameLanguageName, FrameLanguage::kNative),
                             TrueField(frame, "of_system")});
   }

@@ -333,7 +333,8 @@ void DoubtFaultHandlers(const FindingDraft& draft, const JudgedProcesses& judged
                         ProcessFinding* finding) {
   for (const int pid : judged.PidsOf(draft.members)) {
     const ProcessFacts* const process = FindProcess(judged.look, pid);
-    if (process != nullptr && (process->caught_signals & kOwnFaults) != 0)
+    if (process != nullptr &&
+        (process->caught_signals & ~process->runtime_signals & kOwnFaults) != 0)
       finding->Lower(Confidence::kLikely,
                      fmt::format("{} handles signals of faults, which others could send",
                                  ProcessLabel(judged.look, pid)));

@@ -263,6 +263,7 @@ void ProcessLook::SayWhatCannotBeSeen() {
     if (walker_ != nullptr) FindPython();
     if (walker_ != nullptr && !python_) FindGo();
     if (walker_ != nullptr) FindJava();
+    if (walker_ != nullptr) FindNode();
     FindRank();
   }
 }
@@ -320,7 +321,7 @@ void ProcessLook::ExplainThread(size_t i) {
   }
   if (!context_.IsLate()) work.python = PythonFramesOf(work.raw, call.stack_pointer);
   ExplainWait(work, &thread);
-  if (!context_.IsLate()) AddPython(&work, &thread);
+  if (!context_.IsLate()) AddLanguages(&work, &thread);
 }
 
 // The registers of a live thread that runs are known only once it was stopped.
@@ -331,7 +332,7 @@ void ProcessLook::FollowKept(Work* work, ThreadFacts* thread) {
   const ThreadImage image = ImageOf(work->raw.tid, registers->second);
   StoreWalk(walker_->Walk(image, context_.options.most_frames), work, thread);
   work->python = PythonFramesOf(work->raw, image.registers.stack_pointer());
-  AddPython(work, thread);
+  AddLanguages(work, thread);
 }
 
 TaskSystemCall ProcessLook::ExplainCall(Work* work, ThreadFacts* thread) const {
@@ -418,6 +419,11 @@ PythonFrames ProcessLook::PythonFramesOf(const RawThread& raw, uint64_t stack_po
 }
 
 // What the names of C functions tell is known by then.
+void ProcessLook::AddLanguages(Work* work, ThreadFacts* thread) {
+  AddPython(work, thread);
+  AddScripts(*work, thread);
+}
+
 void ProcessLook::AddPython(Work* work, ThreadFacts* thread) {
   if (!python_) return;
   PythonFrames python = std::move(work->python);
@@ -890,9 +896,9 @@ void ProcessLook::StopThread(Work* work, ThreadFacts* thread) {
   StoreWalk(walker_->Walk(image, context_.options.most_frames), work, thread);
   const bool was_blocked = work->raw.IsBlocked();
   if (!was_blocked) {
-    if (ExplainRanks(*work, thread)) return AddPython(work, thread);
+    if (ExplainRanks(*work, thread)) return AddLanguages(work, thread);
     StepThread(interrupted >= 0, image.registers.stack_pointer(), thread);
-    AddPython(work, thread);
+    AddLanguages(work, thread);
     return;
   }
   work->was_stopped = true;
@@ -903,7 +909,7 @@ void ProcessLook::StopThread(Work* work, ThreadFacts* thread) {
     ExplainWait(*work, thread);
   else
     thread->wait = {};
-  AddPython(work, thread);
+  AddLanguages(work, thread);
 }
 
 void ProcessLook::Verify() {

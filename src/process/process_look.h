@@ -31,6 +31,7 @@
 #include "runtime/python/python_reader.h"
 #include "runtime/python/python_tasks.h"
 #include "runtime/python/python_waits.h"
+#include "runtime/v8/v8_reader.h"
 
 namespace hangscope {
 
@@ -170,6 +171,9 @@ class ProcessLook {
   void AddJavaThread(const JavaThread& java, size_t i);
   std::vector<StackFrame> MergeJava(const JavaThread& java, const ThreadFacts& thread) const;
   bool WaitsAgainInJava(const Work& work, size_t i);
+  void FindNode();
+  void AddScripts(const Work& work, ThreadFacts* thread);
+  void AddLanguages(Work* work, ThreadFacts* thread);
   void SayWhatCannotBeSeen();
   void ExplainThread(size_t i);
   void FollowKept(Work* work, ThreadFacts* thread);
@@ -263,6 +267,7 @@ class ProcessLook {
   std::unique_ptr<GoReader> go_;
   std::vector<Goroutine> goroutines_;  // by the index of the main thread's tasks
   std::unique_ptr<JvmReader> java_;
+  std::unique_ptr<V8Reader> v8_;
   bool is_java_ = false;                       // whatever could be read of it
   std::map<size_t, JavaThread> java_threads_;  // by the index of facts_.threads
   std::string python_module_;                  // the file that the interpreter is in

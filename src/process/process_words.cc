@@ -62,6 +62,8 @@ constexpr LibraryObject kLibraryObjects[] = {
     {"std::__atomic_futex_unsigned", "std::future", true, "std::futures", "set it"},
     {"std::call_once", "std::call_once", true, "std::once_flags"},
     {"__cxa_guard_acquire", "static variable", true, "static variables"},
+    {"v8::internal::FutexEmulation::Wait", "Atomics.notify", false, "calls of Atomics.notify",
+     "call it"},
     {"std::sync::mpsc::SyncSender", "room in a channel", false, "channels", "make it"},
     {"std::sync::mpsc::Receiver", "a message of a channel", false, "channels", "send it"},
     {"std::sync::mpmc", "a channel", false, "channels", "use it"},
@@ -502,7 +504,8 @@ bool IsOfLanguage(const StackFrame& frame) {
 
 bool IsOfLibraries(const StackFrame& frame) {
   if (frame.language == FrameLanguage::kPython) return IsPythonLibrary(frame.module);
-  if (frame.language == FrameLanguage::kJava) return frame.of_system;
+  if (frame.language == FrameLanguage::kJava || frame.language == FrameLanguage::kJavaScript)
+    return frame.of_system;
   return frame.of_system || IsOfLanguage(frame);
 }
 

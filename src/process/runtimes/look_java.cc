@@ -77,7 +77,8 @@ void ProcessLook::FindJava() {
   if (java.ok())
     java_ = std::move(*java);
   else
-    Warn("java threads: " + java.status().message());
+    Warn(fmt::format("java threads: {}; jcmd {} Thread.print has the machine show them",
+                     java.status().message(), pid_));
 #endif
 }
 

@@ -19,7 +19,7 @@ constexpr uint8_t kMonitorEnter = 0xc2;
 // Numbers as the machine packs them: of up to five bytes, those from 192 on have a successor.
 class PackedReader {
  public:
-  PackedReader(uint64_t at, JvmMemory* memory) : at_(at), memory_(*memory) {}
+  PackedReader(uint64_t at, RuntimeMemory* memory) : at_(at), memory_(*memory) {}
 
   uint8_t Byte() { return memory_.Kept<uint8_t>(at_++); }
   uint32_t Number() {
@@ -41,7 +41,7 @@ class PackedReader {
 
  private:
   uint64_t at_;
-  JvmMemory& memory_;
+  RuntimeMemory& memory_;
 };
 
 uint64_t Words(uint64_t from, int64_t words) {

@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "runtime/jvm/jvm_layout.h"
-#include "runtime/jvm/jvm_memory.h"
 #include "runtime/jvm/jvm_objects.h"
+#include "runtime/runtime_memory.h"
 
 namespace hangscope {
 
@@ -38,7 +38,7 @@ struct JavaAnchor {
 
 class JvmFrames {
  public:
-  JvmFrames(const JvmLayout& layout, JvmObjects* objects, JvmMemory* memory)
+  JvmFrames(const JvmLayout& layout, JvmObjects* objects, RuntimeMemory* memory)
       : layout_(layout), objects_(*objects), memory_(*memory) {}
 
   JavaAnchor AnchorAt(uint64_t address) const;
@@ -67,7 +67,7 @@ class JvmFrames {
 
   const JvmLayout& layout_;
   JvmObjects& objects_;
-  JvmMemory& memory_;
+  RuntimeMemory& memory_;
   std::optional<std::vector<CodeHeap>> heaps_;
   std::map<uint64_t, JavaMethod> methods_;
 };

@@ -24,7 +24,7 @@ using Table = std::unordered_map<std::string, TableEntry>;  // "ThreadsList._len
 // the parts stand, have symbols of their own.
 class TableReader {
  public:
-  TableReader(const FindJvmSymbol& find, JvmMemory* memory) : find_(find), memory_(*memory) {}
+  TableReader(const FindJvmSymbol& find, RuntimeMemory* memory) : find_(find), memory_(*memory) {}
 
   // False: it has no such table.
   bool ReadFields(Table* into) {
@@ -80,7 +80,7 @@ class TableReader {
   }
 
   const FindJvmSymbol& find_;
-  JvmMemory& memory_;
+  RuntimeMemory& memory_;
 };
 
 struct WantedNumber {
@@ -192,7 +192,8 @@ Status Lacks(const std::string& name) {
 }
 
 // The options that it runs with, which decide how wide its pointers are.
-Status ReadFlags(const Table& fields, const Table& sizes, JvmMemory* memory, JvmLayout* layout) {
+Status ReadFlags(const Table& fields, const Table& sizes, RuntimeMemory* memory,
+                 JvmLayout* layout) {
   for (const char* name : {"JVMFlag.flags", "JVMFlag.numFlags", "JVMFlag._name", "JVMFlag._addr"}) {
     if (fields.count(name) == 0) return Lacks(name);
   }
@@ -217,7 +218,7 @@ Status ReadFlags(const Table& fields, const Table& sizes, JvmMemory* memory, Jvm
 
 }  // namespace
 
-Result<JvmLayout> ReadJvmLayout(const FindJvmSymbol& find, JvmMemory* memory) {
+Result<JvmLayout> ReadJvmLayout(const FindJvmSymbol& find, RuntimeMemory* memory) {
   Table fields, sizes, constants;
   TableReader tables(find, memory);
   if (!tables.ReadFields(&fields) || !tables.ReadSizes(&sizes) || !tables.ReadConstants(&constants))

@@ -10,7 +10,7 @@
 #include <string_view>
 
 #include "base/status.h"
-#include "runtime/jvm/jvm_memory.h"
+#include "runtime/runtime_memory.h"
 
 namespace hangscope {
 
@@ -76,7 +76,7 @@ struct JvmLayout {
 using FindJvmSymbol = std::function<std::optional<uint64_t>(std::string_view name)>;
 
 // Fails where the version is another, or a table has not what is needed; a sentence.
-Result<JvmLayout> ReadJvmLayout(const FindJvmSymbol& find, JvmMemory* memory);
+Result<JvmLayout> ReadJvmLayout(const FindJvmSymbol& find, RuntimeMemory* memory);
 
 }  // namespace hangscope
 

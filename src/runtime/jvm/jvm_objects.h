@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "runtime/jvm/jvm_layout.h"
-#include "runtime/jvm/jvm_memory.h"
+#include "runtime/runtime_memory.h"
 
 namespace hangscope {
 
@@ -33,7 +33,7 @@ struct JavaClass {
 
 class JvmObjects {
  public:
-  JvmObjects(const JvmLayout& layout, JvmMemory* memory) : layout_(layout), memory_(*memory) {}
+  JvmObjects(const JvmLayout& layout, RuntimeMemory* memory) : layout_(layout), memory_(*memory) {}
 
   // Empty: there is none, or it is no name.
   std::string SymbolAt(uint64_t symbol);
@@ -68,7 +68,7 @@ class JvmObjects {
   const JavaField* FindField(const JavaClass& of, std::string_view name);
 
   const JvmLayout& layout_;
-  JvmMemory& memory_;
+  RuntimeMemory& memory_;
   std::map<uint64_t, JavaClass> classes_;
   std::map<uint64_t, std::vector<JavaField>> fields_;
 };

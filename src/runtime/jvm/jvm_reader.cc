@@ -38,7 +38,7 @@ bool IsHelper(std::string_view class_name) {
 }  // namespace
 
 Result<std::unique_ptr<JvmReader>> JvmReader::Open(const FindJvmSymbol& find, ReadMemory read) {
-  auto memory = std::make_unique<JvmMemory>(std::move(read));
+  auto memory = std::make_unique<RuntimeMemory>(std::move(read));
   auto layout = ReadJvmLayout(find, memory.get());
   if (!layout.ok()) return layout.status();
   return std::unique_ptr<JvmReader>(new JvmReader(*layout, std::move(memory)));

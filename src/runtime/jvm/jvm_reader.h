@@ -17,8 +17,8 @@
 #include "model/process.h"
 #include "runtime/jvm/jvm_frames.h"
 #include "runtime/jvm/jvm_layout.h"
-#include "runtime/jvm/jvm_memory.h"
 #include "runtime/jvm/jvm_objects.h"
+#include "runtime/runtime_memory.h"
 
 namespace hangscope {
 
@@ -71,7 +71,7 @@ class JvmReader {
   bool HandlesSignals();
 
  private:
-  JvmReader(const JvmLayout& layout, std::unique_ptr<JvmMemory> memory)
+  JvmReader(const JvmLayout& layout, std::unique_ptr<RuntimeMemory> memory)
       : layout_(layout),
         memory_(std::move(memory)),
         objects_(layout_, memory_.get()),
@@ -89,7 +89,7 @@ class JvmReader {
   std::string TypeOfParked(const JavaThread& thread, uint64_t blocker);
 
   const JvmLayout layout_;
-  std::unique_ptr<JvmMemory> memory_;
+  std::unique_ptr<RuntimeMemory> memory_;
   JvmObjects objects_;
   JvmFrames frames_;
   struct StackOf {

@@ -1,7 +1,7 @@
-// The memory of a virtual machine of Java, as its readers want it: numbers at addresses, and what
-// does not change while a look lasts out of pages that are read once.
-#ifndef HANGSCOPE_RUNTIME_JVM_JVM_MEMORY_H
-#define HANGSCOPE_RUNTIME_JVM_JVM_MEMORY_H
+// The memory of a program with a runtime, as that one's readers want it: numbers at addresses, and
+// what does not change while a look lasts out of pages that are read once.
+#ifndef HANGSCOPE_RUNTIME_RUNTIME_MEMORY_H
+#define HANGSCOPE_RUNTIME_RUNTIME_MEMORY_H
 
 #include <algorithm>
 #include <array>
@@ -17,9 +17,9 @@
 
 namespace hangscope {
 
-class JvmMemory {
+class RuntimeMemory {
  public:
-  explicit JvmMemory(ReadMemory read) : read_(std::move(read)) {}
+  explicit RuntimeMemory(ReadMemory read) : read_(std::move(read)) {}
 
   // 0 where it cannot be read. What is there now:
   template <typename Number>
