@@ -92,6 +92,7 @@ class ThreadStop {
  private:
   ThreadStop(Clock& clock, int tid, TimeNs since) : clock_(clock), tid_(tid), held_since_(since) {}
   bool CopyRegisters(ThreadMoment* moment) const;
+  StepRange KernelWords() const;
   bool GoToCall(const std::function<bool(TimeNs since)>& may_wait);
   void Pause();
   static int SignalOf(int status);

@@ -158,6 +158,14 @@ void ProcessLook::StoreSpin(const SteppedLoop& loop, ThreadFacts* thread) {
   const MemoryMapping* const code = FindMapping(mappings_, loop.access.begin);
   spin.of_anonymous_code = code != nullptr && code->path.empty();
   if (loop.access.understood) CollectPolls(loop.access, loop.stack_pointer, &spin);
+  // What the kernel changes by itself, as a clock.
+  const auto is_of_kernel = [&loop](const StepRange& range) {
+    const StepRange& words = loop.kernel_words;
+    return range.address < words.address + words.bytes &&
+           words.address < range.address + range.bytes;
+  };
+  spin.reads_clock = spin.reads_clock ||
+                     std::any_of(loop.access.reads.begin(), loop.access.reads.end(), is_of_kernel);
   if (loop.period > 0) {
     CollectFlickers(loop, &spin);
     for (const SteppedLoop::Call& each : loop.calls) CollectCall(each.call, &spin);

@@ -52,6 +52,7 @@ struct Report {
   uint64_t stack_pointer;
   uint64_t found;
   int64_t held;
+  StepRange kernel_words;
   uint64_t begin;
   uint64_t end;
   uint64_t reads;
@@ -459,6 +460,7 @@ std::vector<SteppedLoop> StepHere(Clock& clock, const std::vector<SteppedThread>
     if (each.loop.period > 0 && (!is_of_one_time || !IsStillThere(clock, &each)))
       ForgetRound(&each.loop);
     each.loop.held = each.held;
+    each.loop.kernel_words = each.moment.kernel_words;
     loops.push_back(std::move(each.loop));
   }
   return loops;
@@ -575,6 +577,7 @@ std::vector<SteppedLoop> FollowNapHere(Clock& clock, const SteppedThread& thread
   }
   if (!loop) return {};
   loop->held = followed.held;
+  loop->kernel_words = followed.moment.kernel_words;
   return {std::move(*loop)};
 }
 
@@ -590,6 +593,7 @@ void Send(int fd, const SteppedLoop& loop) {
                          loop.stack_pointer,
                          loop.found,
                          loop.held,
+                         loop.kernel_words,
                          access.begin,
                          access.end,
                          std::min(access.reads.size(), kMostSentReads),
@@ -675,6 +679,7 @@ bool TakeLoop(std::string_view* bytes, SteppedLoop* loop) {
   loop->period = report.period;
   loop->stack_pointer = report.stack_pointer;
   loop->held = report.held;
+  loop->kernel_words = report.kernel_words;
   loop->changes_memory = report.changes_memory;
   loop->flickers_cut = report.flickers_cut;
   loop->in_part = report.in_part;
