@@ -605,6 +605,33 @@ std::vector<int> OpenFiles::ProcessesThatMap(const std::string& device, uint64_t
   return processes;
 }
 
+std::vector<int> OpenFiles::ProcessesWithOpen(int pid, const MemoryMapping& mapping,
+                                              bool* all_known) {
+  std::vector<int> processes;
+  Holders holders;
+  for (const auto& [holder, descriptor] : HoldersOf(mapping.path)) {
+    const auto identity = proc_.Identify(DescriptorPath(holder, descriptor));
+    if (!identity || identity->inode != mapping.inode) continue;
+    holders.emplace_back(holder, descriptor);
+    if (processes.empty() || processes.back() != holder) processes.push_back(holder);
+  }
+  *all_known = !MayBeElsewhere(pid, holders);
+  return processes;
+}
+
+std::vector<int> OpenFiles::ProcessesWithMemoryOpen(int pid) {
+  Scan();
+  std::set<int> processes;
+  const std::string begin = fmt::format("/proc/{}/", pid);
+  for (auto at = holders_.begin(); at != holders_.end(); ++at) {
+    if (!at->first.starts_with(begin) || !at->first.ends_with("/mem")) continue;
+    for (const auto& [holder, descriptor] : at->second) {
+      if (MayWrite(Info(holder, descriptor).flags)) processes.insert(holder);
+    }
+  }
+  return {processes.begin(), processes.end()};
+}
+
 // A path that the kernel calls deleted is not always a file without a name: sem_open makes its
 // files under another one first. Memory of System V has a key, or only a number.
 std::optional<std::string> OpenFiles::NameOfMapped(int pid, const MemoryMapping& mapping) const {

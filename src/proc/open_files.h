@@ -68,6 +68,11 @@ class OpenFiles {
   // had to be given it.
   std::vector<int> ProcessesThatMap(const std::string& device, uint64_t inode,
                                     bool* all_seen) const;
+  // Those that have the file of `mapping`, of `pid`, open; which has no name, or only that of a
+  // file in memory. *all_known: nobody else may have it, or be about to get it.
+  std::vector<int> ProcessesWithOpen(int pid, const MemoryMapping& mapping, bool* all_known);
+  // Those that have the memory of `pid` open (/proc/PID/mem).
+  std::vector<int> ProcessesWithMemoryOpen(int pid);
   // The name by which others may come to what `mapping` of process `pid` has in its memory, which
   // is shared; empty: it has one, but not known is which. Nothing: none has.
   std::optional<std::string> NameOfMapped(int pid, const MemoryMapping& mapping) const;

@@ -478,7 +478,9 @@ std::string SpinText(const ThreadFacts::Spin& spin, int own, const SystemSample&
   const std::string through =
       spin.calls.empty() ? "" : " through " + Printable(spin.calls.front().name);
   if (!spin.polled_variable.empty())
-    return fmt::format("spins{} for {}", through, Short(spin.polled_variable));
+    return fmt::format("spins{} for {}{}", through,
+                       spin.polled_variable.starts_with("on the stack") ? "a word " : "",
+                       Short(spin.polled_variable));
   if (spin.polls.size() == 1)
     return fmt::format("spins{} for the word at {:#x}", through, spin.polls[0]);
   return spin.polls.empty() ? "spins" + through
