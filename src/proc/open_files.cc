@@ -605,6 +605,23 @@ std::vector<int> OpenFiles::ProcessesThatMap(const std::string& device, uint64_t
   return processes;
 }
 
+void OpenFiles::DescribeEnd(int pid, WaitFile* file) {
+  if (file->kind == FileKind::kDevice) file->outside = file->name != "/dev/null";
+  if (file->kind != FileKind::kFile) return;
+  file->outside = !file->name.ends_with(" (deleted)");
+  const auto own = proc_.Identify(DescriptorPath(pid, file->fd));
+  if (file->outside || !own) return;
+  file->others.clear();
+  Holders holders;
+  for (const auto& [holder, descriptor] : HoldersOf(file->name)) {
+    const auto identity = proc_.Identify(DescriptorPath(holder, descriptor));
+    if (!identity || identity->inode != own->inode || identity->device != own->device) continue;
+    holders.emplace_back(holder, descriptor);
+    if (holder != pid) file->others.emplace_back(holder, descriptor);
+  }
+  file->others_unknown = hidden_ > 0 || MayBeElsewhere(pid, holders);
+}
+
 std::vector<int> OpenFiles::ProcessesWithOpen(int pid, const MemoryMapping& mapping,
                                               bool* all_known) {
   std::vector<int> processes;

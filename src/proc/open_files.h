@@ -54,6 +54,9 @@ class OpenFiles {
   // Of a lock of this file that `pid` asked for without waiting, and was refused: whoever has one
   // of that kind, flock's or fcntl's, becomes the file's others.
   void DescribeRefusedLock(int pid, bool of_flock, WaitFile* file);
+  // Of a file that `pid` has read up to its end: whoever may write more to it become its others.
+  // One that has a name is written by whoever knows that; to /dev/null nobody ever writes.
+  void DescribeEnd(int pid, WaitFile* file);
   // Whether the same have the same locks of what `fd` of `pid` is now as at the first question.
   bool LocksAreAsBefore(int pid, int fd);
   // The locks that processes hold on what `fd` of `pid` is; not those of open file descriptions.

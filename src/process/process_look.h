@@ -236,6 +236,7 @@ class ProcessLook {
   void CollectFlickers(const SteppedLoop& loop, ThreadFacts::Spin* spin);
   void CollectCall(const StepCall& call, ThreadFacts::Spin* spin);
   void ExplainRefusedLock(const CallMeaning& meaning, bool of_flock, ThreadWait* wait);
+  void ExplainEnd(ThreadWait* wait);
   WaitFile EndOfProcess(int pid);
   std::vector<int> ReadyOfEpoll(const StepCall& call, int epoll) const;
   bool NapsAgain(const Work& work, ThreadFacts* thread);

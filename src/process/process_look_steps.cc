@@ -473,6 +473,7 @@ void ProcessLook::CollectCall(const StepCall& call, ThreadFacts::Spin* spin) {
     case WaitKind::kPoll:
     case WaitKind::kAccept:
       ExplainFiles(meaning, &told.wait);
+      if (told.wait.kind == WaitKind::kRead && call.result == 0) ExplainEnd(&told.wait);
       break;
     case WaitKind::kFileLock:
       ExplainRefusedLock(meaning, call.number == SYS_flock, &told.wait);
@@ -497,6 +498,13 @@ void ProcessLook::CollectCall(const StepCall& call, ThreadFacts::Spin* spin) {
            each.ready == told.ready;
   });
   if (known == spin->calls.end()) spin->calls.push_back(std::move(told));
+}
+
+void ProcessLook::ExplainEnd(ThreadWait* wait) {
+  for (WaitFile& file : wait->files) {
+    context_.files.DescribeEnd(living_, &file);
+    for (const auto& [process, fd] : file.others) leads_to_.insert(process);
+  }
 }
 
 // Who has it may give it back.

@@ -216,6 +216,31 @@ TEST(ProcessSpins, WhoAsksTheOutsidePollsByDesign) {
   EXPECT_TRUE(IsSilent(network.Judge()));
 }
 
+// Of one that has a name, `outside` says that anybody may write more.
+TEST(ProcessSpins, WhoReadsBehindTheEndOfAFileWaitsForThoseWhoHaveItOpen) {
+  const auto reads = [](World* world, FileKind kind) -> WaitFile& {
+    WaitFile& file = SpinsThrough(world, 10, Asks("read", 0, {})).spin->calls[0].wait.files[0];
+    file.kind = kind, file.name = "/tmp/x (deleted)";
+    return file;
+  };
+  for (const FileKind kind : {FileKind::kFile, FileKind::kDevice}) {
+    World world;
+    reads(&world, kind);
+    EXPECT_EQ(Only(world.Judge()).confidence, Confidence::kLikely);
+    EXPECT_THAT(Only(world.Judge()).summary, HasSubstr("which is at its end, and nobody is left"));
+    World named;
+    reads(&named, kind).outside = true;
+    EXPECT_TRUE(IsSilent(named.Judge()));
+  }
+  World unknown;
+  reads(&unknown, FileKind::kFile).others_unknown = true;
+  EXPECT_FALSE(unknown.Judge().IsBad());
+  World written;
+  reads(&written, FileKind::kFile).others = {{20, 3}};
+  written.Thread(20, 20, WaitKind::kTime);
+  EXPECT_FALSE(written.Judge().IsBad());
+}
+
 TEST(ProcessSpins, WhoAsksForAChildWaitsForItAndWhoAsksAnythingElseIsPossibleOnly) {
   const auto of_child = [] {
     ThreadFacts::Spin::Call call;
