@@ -36,9 +36,10 @@ constexpr size_t kUsualSteps = 4000;
 constexpr size_t kMostStepsInAll = 100'000;
 constexpr size_t kMostStepsTwice = 2000;  // a longer circle is gone around once where that will do
 constexpr TimeNs kLongestWaitForHelper = kSecond;  // besides its steps; the machine may be busy
-// Of the calls that a thread makes, which has to have its turn for them.
-constexpr TimeNs kLongestNotes = 200 * kMillisecond;
-constexpr size_t kFewCalls = 16, kManyCalls = 128;
+// A thread that waits for its turn is not held meanwhile; on a busy machine that takes long.
+constexpr TimeNs kLongestWaitForTurn = 400 * kMillisecond;
+constexpr TimeNs kLongestNotes = kSecond;  // of the calls that it makes, each in a turn of its own
+constexpr size_t kFewCalls = 6, kManyCalls = 128;
 constexpr int kMostMoments = 4;  // of a thread, to step from
 constexpr size_t kMostSentReads = 65536;
 constexpr size_t kMostSentCalls = 64;
@@ -97,11 +98,12 @@ bool IsInALoop(const StepTrace& trace) {
 
 // A poll that was to come back at once is begun again after a stop, and so is a sleep, which is not
 // to be cut into pieces. Null: it sleeps, or does not stop.
-std::unique_ptr<ThreadStop> StopBetweenCalls(Clock& clock, int tid) {
+std::unique_ptr<ThreadStop> StopBetweenCalls(Clock& clock, int tid,
+                                             const std::function<void()>& while_waiting = {}) {
   constexpr int kTries = 30;
   const ProcFolder proc("/proc");
   for (int tries = 0; tries < kTries; ++tries) {
-    auto stop = ThreadStop::Stop(clock, tid, kLongestWaitForStop);
+    auto stop = ThreadStop::Stop(clock, tid, kLongestWaitForTurn, while_waiting);
     if (!stop.ok() || !(*stop)->Registers().ok()) return nullptr;
     if ((*stop)->interrupted_call() < 0) return std::move(*stop);
     stop->reset();
@@ -247,14 +249,41 @@ void LetGo(std::unique_ptr<ThreadStop> stop, Followed* followed) {
   followed->held = std::max(followed->held, stop->longest_hold());
 }
 
+// All of them, at one time. One that wants a CPU first, which others have, lets those that stand
+// already wait for it, but not for long: then they are let go, and all are stopped anew. Empty: one
+// of them does not stop, or they never stood together.
+std::vector<std::unique_ptr<ThreadStop>> StopAll(Clock& clock, std::vector<Followed>* all) {
+  constexpr TimeNs kLongestTogether = kMillisecond / 2;
+  constexpr int kTries = 40;
+  const TimeNs until = clock.Monotonic() + 2 * kLongestWaitForTurn;
+  std::vector<std::unique_ptr<ThreadStop>> stops;
+  const auto let_go = [&] {
+    for (size_t i = 0; i < stops.size(); ++i) LetGo(std::move(stops[i]), &(*all)[i]);
+    stops.clear();
+  };
+  const auto let_go_if_late = [&] {
+    if (!stops.empty() && stops.front()->longest_hold() > kLongestTogether) let_go();
+  };
+  for (int tries = 0; tries < kTries && stops.size() < all->size(); ++tries) {
+    if (tries > 0 && clock.Monotonic() > until) break;
+    if (tries > 0) clock.Sleep(kMillisecond);
+    for (size_t i = 0; i < all->size(); ++i) {
+      auto stop = StopBetweenCalls(clock, (*all)[i].thread.tid, let_go_if_late);
+      if (stop == nullptr) return {};
+      let_go_if_late();
+      if (stops.size() < i) break;  // `stop` goes, too
+      stops.push_back(std::move(stop));
+    }
+  }
+  if (stops.size() < all->size()) let_go();
+  return stops;
+}
+
 // Of one time: all of them stand at once, for as long as it takes to copy. False: one of them does
 // not stop.
 bool CopyMoments(Clock& clock, std::vector<Followed>* all) {
-  std::vector<std::unique_ptr<ThreadStop>> stops;
-  for (const Followed& each : *all) {
-    stops.push_back(StopBetweenCalls(clock, each.thread.tid));
-    if (stops.back() == nullptr) return false;
-  }
+  std::vector<std::unique_ptr<ThreadStop>> stops = StopAll(clock, all);
+  if (stops.empty()) return false;
   for (size_t i = 0; i < all->size(); ++i) {
     if (!CopyMoment(*stops[i], &(*all)[i])) return false;
   }
@@ -734,8 +763,8 @@ Result<std::vector<SteppedLoop>> StepInHelper(Clock& clock,
     return Status::FromErrno(errno, "start", "the process that steps");
   }
   const auto count = static_cast<TimeNs>(threads.size());
-  const TimeNs longest =
-      2 * (times.usual * count + times.longest) + 2 * times.longest_nap + kLongestWaitForHelper;
+  const TimeNs longest = 2 * (times.usual * count + times.longest) + 2 * times.longest_nap +
+                         kLongestWaitForHelper + kLongestNotes * count;
   const std::string bytes = ReadUntil(clock, ends[0], clock.Monotonic() + longest);
   close(ends[0]);
   // It is never killed: it may have a thread in its hands. One that is late is left to init.
