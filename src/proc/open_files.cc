@@ -184,7 +184,10 @@ void OpenFiles::DescribeTerminal(int pid, const std::string& target, WaitFile* f
         file->others.emplace_back(holder, descriptor);
     }
   }
-  if (file->wants_read &&
+  // Whoever has both sides for itself alone would have to write what it waits for.
+  const bool is_own = std::all_of(file->others.begin(), file->others.end(),
+                                  [pid](const auto& other) { return other.first == pid; });
+  if (file->wants_read && !is_own &&
       std::none_of(file->others.begin(), file->others.end(),
                    [this](const auto& other) { return IsRead(proc_, other.first, other.second); }))
     file->others.clear();

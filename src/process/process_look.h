@@ -232,6 +232,7 @@ class ProcessLook {
   void CollectPolls(const LoopAccess& access, uint64_t stack_pointer, ThreadFacts::Spin* spin);
   void NamePolls(ThreadFacts::Spin* spin);
   void CollectWriters(ThreadFacts::Spin* spin);
+  bool HasWhatOthersWant(int tid) const;
   bool RunsAWritingProgram(int pid);
   void CollectFlickers(const SteppedLoop& loop, ThreadFacts::Spin* spin);
   void CollectCall(const StepCall& call, ThreadFacts::Spin* spin);

@@ -177,14 +177,23 @@ void ProcessLook::StoreSpin(const SteppedLoop& loop, ThreadFacts* thread) {
     AddChildrenThatEnd(&handler);
     spin.others.insert(spin.others.end(), handler.children.begin(), handler.children.end());
   }
-  // What goes on for ever and waits for nothing computes.
-  if (spin.in_part && spin.polls.empty() && !AsksKernel(spin)) spin.period = 0;
+  // What goes on for ever and waits for nothing computes, or naps by design; unless others wait for
+  // a lock that it has, and never gives back.
+  if (spin.in_part && spin.polls.empty() && !AsksKernel(spin) && !HasWhatOthersWant(thread->tid))
+    spin.period = 0;
   if (!HANGSCOPE_HAS_CAPSTONE && spin.period > 0) {
     Warn(fmt::format(
         "what thread {} ({}) polls is not known: this hangscope was built without capstone",
         thread->tid, thread->name));
   }
   thread->spin = std::move(spin);
+}
+
+bool ProcessLook::HasWhatOthersWant(int tid) const {
+  return std::any_of(facts_.threads.begin(), facts_.threads.end(), [tid](const ThreadFacts& each) {
+    const bool is_lock = each.wait.kind == WaitKind::kMutex || each.wait.kind == WaitKind::kRwLock;
+    return each.tid != tid && is_lock && each.wait.owner == tid && !each.wait.owner_copied;
+  });
 }
 
 // In the innermost function that is none of the C library's it looks, and that is called again and

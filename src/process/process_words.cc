@@ -538,7 +538,8 @@ std::string NapAndLookText(const ThreadFacts& thread, const SystemSample& look) 
   const ThreadWait& wait = thread.wait;
   const bool is_for_lock = wait.kind == WaitKind::kMutex || wait.kind == WaitKind::kRwLock ||
                            wait.kind == WaitKind::kSemaphore;
-  if (is_for_lock) return NapText(thread, look);
+  if (is_for_lock || (thread.spin->polls.empty() && thread.spin->calls.empty()))
+    return NapText(thread, look);
   return fmt::format(
       "naps{} and looks again{}",
       wait.timeout && wait.kind == WaitKind::kTime ? " " + FormatNap(*wait.timeout) : "",

@@ -394,6 +394,102 @@ void CollectChildren(long) {
   }
 }
 
+// --- Who naps has what others wait for.
+
+void* TakeLock(void*) {
+  pthread_mutex_lock(&robust_lock);
+  return nullptr;
+}
+
+void KeepLockAndNap() {
+  for (;;) usleep(50'000);
+}
+
+void NapForEverWithLock(long) {
+  pthread_mutex_init(&robust_lock, nullptr);
+  pthread_mutex_lock(&robust_lock);
+  Start("waiter", TakeLock);
+  Ready();
+  KeepLockAndNap();
+}
+
+void KeepLockFor(int naps) {
+  for (int i = 0; i < naps; ++i) usleep(50'000);
+  pthread_mutex_unlock(&robust_lock);
+}
+
+void NapOftenWithLock(long) {
+  pthread_mutex_init(&robust_lock, nullptr);
+  pthread_mutex_lock(&robust_lock);
+  const pthread_t waiter = Start("waiter", TakeLock);
+  Ready();
+  KeepLockFor(12'000);
+  Join(waiter);
+}
+
+void NapUntilWithLock(long) {
+  pthread_mutex_init(&robust_lock, nullptr);
+  pthread_mutex_lock(&robust_lock);
+  const pthread_t waiter = Start("waiter", TakeLock);
+  const time_t end = time(nullptr) + 600;
+  Ready();
+  while (time(nullptr) < end) usleep(50'000);
+  pthread_mutex_unlock(&robust_lock);
+  Join(waiter);
+}
+
+// --- A terminal of which the process has both sides.
+
+void ReadOwnTerminal(int terminal) { ReadByte(terminal); }
+
+int OpenTerminal(int master) {
+  char name[64];
+  Must(grantpt(master) == 0 && unlockpt(master) == 0 && ptsname_r(master, name, sizeof name) == 0,
+       "ptsname");
+  const int terminal = open(name, O_RDWR | O_NOCTTY);
+  Must(terminal >= 0, "open");
+  return terminal;
+}
+
+void OwnTerminal(long) {
+  const int master = posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC);
+  Must(master >= 0, "posix_openpt");
+  const int terminal = OpenTerminal(master);
+  Ready();
+  ReadOwnTerminal(terminal);
+}
+
+void* WriteTerminalLater(void* master) {
+  NapForLong();
+  WriteByte(static_cast<int>(Number(master)));
+  return nullptr;
+}
+
+void OwnTerminalWritten(long) {
+  const int master = posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC);
+  Must(master >= 0, "posix_openpt");
+  const int terminal = OpenTerminal(master);
+  Start("writer", WriteTerminalLater, master);
+  Ready();
+  ReadOwnTerminal(terminal);
+}
+
+// Another process has the master, and reads nothing from it at the moment.
+void OthersTerminal(long) {
+  const int master = posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC);
+  Must(master >= 0, "posix_openpt");
+  const int terminal = OpenTerminal(master);
+  if (Fork() == 0) {
+    Rename("writer");
+    close(terminal);
+    NapForLong();
+    WriteByte(master);
+    _exit(0);
+  }
+  Ready();
+  ReadOwnTerminal(terminal);
+}
+
 const Program kPrograms[] = {
     {"written-by-child", WrittenByChild},
     {"written-by-parent", WrittenByParent},
@@ -416,6 +512,12 @@ const Program kPrograms[] = {
     {"wait-no-child", WaitForNoChild},
     {"wait-no-child-by-id", WaitForNoChildById},
     {"collect-children", CollectChildren},
+    {"nap-with-lock", NapForEverWithLock},
+    {"nap-often-with-lock", NapOftenWithLock},
+    {"nap-until-with-lock", NapUntilWithLock},
+    {"own-terminal", OwnTerminal},
+    {"own-terminal-written", OwnTerminalWritten},
+    {"others-terminal", OthersTerminal},
 };
 
 }  // namespace

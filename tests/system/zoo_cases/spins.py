@@ -69,6 +69,9 @@ HANGS = [
     ("counts in a register", "zoo_outside count-in-register", SPIN, "CountInRegister"),
     ("waitpid of a child that was collected", "zoo_outside wait-no-child", SPIN, "child AwaitChild"),
     ("waitid without children", "zoo_outside wait-no-child-by-id", SPIN, "child AwaitAny"),
+    # Who has what others wait for naps for ever, or has both sides of a terminal.
+    ("mutex of a main thread that naps for ever", "zoo_outside nap-with-lock", RETRY + "|deadlock|held", "robust_lock KeepLockAndNap waiter", NAPS),
+    ("terminal of which it has both sides", "zoo_outside own-terminal", "no writer", "pts ReadOwnTerminal", {"cpu": False}),
 ]
 
 CONTROLS = [
@@ -146,5 +149,9 @@ CONTROLS = [
     ("file without a name that another process has open", "zoo_outside written-by-file 0"),
     ("file in memory that another process has open", "zoo_outside written-by-file 1"),
     ("file that another process writes later", "zoo_outside read-later"),
+    ("mutex of a main thread that naps so often", "zoo_outside nap-often-with-lock", NAPS),
+    ("mutex of a main thread that naps until a time", "zoo_outside nap-until-with-lock", NAPS),
+    ("terminal that its own thread writes", "zoo_outside own-terminal-written", {"cpu": False}),
+    ("terminal that another process has, too", "zoo_outside others-terminal", {"cpu": False}),
     ("waitpid of many children", "zoo_outside collect-children", {"restless": True}),
 ]
