@@ -89,6 +89,11 @@ bool IsOfSystem(const MemoryMapping& mapping) {
   return mapping.path.starts_with("/usr/") || mapping.path.starts_with("/lib");
 }
 
+// C leaves such names to its library, of which a static program has a part.
+bool IsOfLibraryInProgram(const std::string& variable) {
+  return variable.starts_with("__") || variable.starts_with("_dl_");
+}
+
 std::string NameOfProgram(const std::string& path) { return path.substr(path.rfind('/') + 1); }
 
 std::string BaseOf(const std::string& variable) { return variable.substr(0, variable.find('+')); }
@@ -417,6 +422,7 @@ void ProcessLook::NamePolls(ThreadFacts::Spin* spin) {
     if (spin->polls.size() > 1 && walker_ != nullptr && walker_->IsOfSystemLibrary(address))
       continue;
     const std::string name = VariableName(address);
+    if (spin->polls.size() > 1 && IsOfLibraryInProgram(name)) continue;
     if (!name.empty() && name.find('+') == std::string::npos) {
       spin->polled_variable = name;
       return;

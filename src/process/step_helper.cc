@@ -6,6 +6,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -24,6 +25,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/units.h"
 #include "proc/proc_folder.h"
 #include "proc/thread_stop.h"
 #include "process/steps/thread_twin.h"
@@ -647,6 +649,21 @@ void Send(int fd, const SteppedLoop& loop) {
   }
 }
 
+// A twin's memory is a file in memory, to which the limit of files applies.
+bool MayMakeTwins() {
+  rlimit limit = {};
+  return getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_max == RLIM_INFINITY ||
+         limit.rlim_max >= ThreadTwin::kFileBytes;
+}
+
+// As far as it may.
+void RaiseFileLimit() {
+  rlimit limit = {};
+  if (getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur == limit.rlim_max) return;
+  limit.rlim_cur = limit.rlim_max;
+  setrlimit(RLIMIT_FSIZE, &limit);
+}
+
 // Never returns. No signal but SIGKILL ends it while it holds a thread: nor one that was meant for
 // the group, or for all of this name.
 [[noreturn]] void BeHelper(Clock& clock, int fd, const std::vector<SteppedThread>& threads,
@@ -654,6 +671,7 @@ void Send(int fd, const SteppedLoop& loop) {
   sigset_t all;
   sigfillset(&all);
   sigprocmask(SIG_BLOCK, &all, nullptr);
+  RaiseFileLimit();
   (void)setpgid(0, 0);
   prctl(PR_SET_NAME, "stepper");
   // Whoever waits for the end of this program's output is not to wait for this process.
@@ -729,9 +747,15 @@ Result<std::vector<SteppedLoop>> Understand(std::string_view bytes,
                                             const std::vector<SteppedThread>& threads) {
   std::vector<SteppedLoop> loops;
   for (const SteppedThread& thread : threads) {
-    if (!TakeLoop(&bytes, &loops.emplace_back()))
-      return Status::Io(fmt::format(
-          "whether thread {} goes in circles was not seen: nothing came of its steps", thread.tid));
+    if (TakeLoop(&bytes, &loops.emplace_back())) continue;
+    const std::string why = MayMakeTwins()
+                                ? "nothing came of its steps"
+                                : fmt::format(
+                                      "hangscope needs a file of {} in memory for that, and its "
+                                      "limit (ulimit -f) is lower",
+                                      FormatSize(ThreadTwin::kFileBytes));
+    return Status::Io(
+        fmt::format("whether thread {} goes in circles was not seen: {}", thread.tid, why));
   }
   return loops;
 }
