@@ -385,6 +385,13 @@ struct ThreadFacts {
     bool polls_shared = false;
     std::vector<int> sharers;    // who has that, too
     bool sharers_known = false;  // all who have it
+    // Processes that may write to memory of this one alone, from outside: they have it open, or run
+    // a program that does such a thing. They are among `others` unless only the latter is known of
+    // who has started this one.
+    std::vector<int> writers;
+    // Copies of this process that fork() made, or of which it is one: they know where its variables
+    // are.
+    std::vector<int> relatives;
     // Words outside of its stack that it changes and changes back in that period: who polls them
     // may get out by that.
     std::vector<uint64_t> flickers;

@@ -184,7 +184,10 @@ void OpenFiles::DescribeTerminal(int pid, const std::string& target, WaitFile* f
         file->others.emplace_back(holder, descriptor);
     }
   }
-  if (file->wants_read &&
+  // Whoever has both sides for itself alone would have to write what it waits for.
+  const bool is_own = std::all_of(file->others.begin(), file->others.end(),
+                                  [pid](const auto& other) { return other.first == pid; });
+  if (file->wants_read && !is_own &&
       std::none_of(file->others.begin(), file->others.end(),
                    [this](const auto& other) { return IsRead(proc_, other.first, other.second); }))
     file->others.clear();
@@ -603,6 +606,50 @@ std::vector<int> OpenFiles::ProcessesThatMap(const std::string& device, uint64_t
   *all_seen =
       std::all_of(unseen.begin(), unseen.end(), [&](int pid) { return start(pid) < oldest; });
   return processes;
+}
+
+void OpenFiles::DescribeEnd(int pid, WaitFile* file) {
+  if (file->kind == FileKind::kDevice) file->outside = file->name != "/dev/null";
+  if (file->kind != FileKind::kFile) return;
+  file->outside = !file->name.ends_with(" (deleted)");
+  const auto own = proc_.Identify(DescriptorPath(pid, file->fd));
+  if (file->outside || !own) return;
+  file->others.clear();
+  Holders holders;
+  for (const auto& [holder, descriptor] : HoldersOf(file->name)) {
+    const auto identity = proc_.Identify(DescriptorPath(holder, descriptor));
+    if (!identity || identity->inode != own->inode || identity->device != own->device) continue;
+    holders.emplace_back(holder, descriptor);
+    if (holder != pid) file->others.emplace_back(holder, descriptor);
+  }
+  file->others_unknown = hidden_ > 0 || MayBeElsewhere(pid, holders);
+}
+
+std::vector<int> OpenFiles::ProcessesWithOpen(int pid, const MemoryMapping& mapping,
+                                              bool* all_known) {
+  std::vector<int> processes;
+  Holders holders;
+  for (const auto& [holder, descriptor] : HoldersOf(mapping.path)) {
+    const auto identity = proc_.Identify(DescriptorPath(holder, descriptor));
+    if (!identity || identity->inode != mapping.inode) continue;
+    holders.emplace_back(holder, descriptor);
+    if (processes.empty() || processes.back() != holder) processes.push_back(holder);
+  }
+  *all_known = !MayBeElsewhere(pid, holders);
+  return processes;
+}
+
+std::vector<int> OpenFiles::ProcessesWithMemoryOpen(int pid) {
+  Scan();
+  std::set<int> processes;
+  const std::string begin = fmt::format("/proc/{}/", pid);
+  for (auto at = holders_.begin(); at != holders_.end(); ++at) {
+    if (!at->first.starts_with(begin) || !at->first.ends_with("/mem")) continue;
+    for (const auto& [holder, descriptor] : at->second) {
+      if (MayWrite(Info(holder, descriptor).flags)) processes.insert(holder);
+    }
+  }
+  return {processes.begin(), processes.end()};
 }
 
 // A path that the kernel calls deleted is not always a file without a name: sem_open makes its

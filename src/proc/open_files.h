@@ -54,6 +54,9 @@ class OpenFiles {
   // Of a lock of this file that `pid` asked for without waiting, and was refused: whoever has one
   // of that kind, flock's or fcntl's, becomes the file's others.
   void DescribeRefusedLock(int pid, bool of_flock, WaitFile* file);
+  // Of a file that `pid` has read up to its end: whoever may write more to it become its others.
+  // One that has a name is written by whoever knows that; to /dev/null nobody ever writes.
+  void DescribeEnd(int pid, WaitFile* file);
   // Whether the same have the same locks of what `fd` of `pid` is now as at the first question.
   bool LocksAreAsBefore(int pid, int fd);
   // The locks that processes hold on what `fd` of `pid` is; not those of open file descriptions.
@@ -68,6 +71,11 @@ class OpenFiles {
   // had to be given it.
   std::vector<int> ProcessesThatMap(const std::string& device, uint64_t inode,
                                     bool* all_seen) const;
+  // Those that have the file of `mapping`, of `pid`, open; which has no name, or only that of a
+  // file in memory. *all_known: nobody else may have it, or be about to get it.
+  std::vector<int> ProcessesWithOpen(int pid, const MemoryMapping& mapping, bool* all_known);
+  // Those that have the memory of `pid` open (/proc/PID/mem).
+  std::vector<int> ProcessesWithMemoryOpen(int pid);
   // The name by which others may come to what `mapping` of process `pid` has in its memory, which
   // is shared; empty: it has one, but not known is which. Nothing: none has.
   std::optional<std::string> NameOfMapped(int pid, const MemoryMapping& mapping) const;

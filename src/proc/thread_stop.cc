@@ -155,7 +155,8 @@ void ThreadStop::Pause() {
     sched_yield();
 }
 
-Result<std::unique_ptr<ThreadStop>> ThreadStop::Stop(Clock& clock, int tid, TimeNs limit) {
+Result<std::unique_ptr<ThreadStop>> ThreadStop::Stop(Clock& clock, int tid, TimeNs limit,
+                                                     const std::function<void()>& while_waiting) {
   const PromptWhileHolding is_prompt;
   if (ptrace(PTRACE_SEIZE, tid, nullptr, nullptr) != 0)
     return Status::Io(WhyNotStopped(tid, errno));
@@ -181,6 +182,7 @@ Result<std::unique_ptr<ThreadStop>> ThreadStop::Stop(Clock& clock, int tid, Time
       continue;
     }
     if (got == tid) return Status::NotFound(fmt::format("thread {} has just ended", tid));
+    if (while_waiting) while_waiting();
     if (now - since > limit) return Status::Busy(WhyNotStopped(tid, ETIMEDOUT));
     // As a rule it stands at once; who sleeps here meanwhile finds it standing for longer.
     if (now - since < kStopsAtOnce)

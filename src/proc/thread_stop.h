@@ -63,8 +63,9 @@ class ThreadStop {
  public:
   // Stops it; waits up to `limit` for that (a thread in uninterruptible sleep does not stop). Only
   // one tracer may have a thread, so this fails under a debugger; and where ptrace is not
-  // permitted.
-  static Result<std::unique_ptr<ThreadStop>> Stop(Clock& clock, int tid, TimeNs limit);
+  // permitted. `while_waiting` is called again and again until it stands.
+  static Result<std::unique_ptr<ThreadStop>> Stop(Clock& clock, int tid, TimeNs limit,
+                                                  const std::function<void()>& while_waiting = {});
   // Lets it go. Does not wait for a system call that it was let into.
   ~ThreadStop();
   ThreadStop(const ThreadStop&) = delete;
@@ -92,6 +93,7 @@ class ThreadStop {
  private:
   ThreadStop(Clock& clock, int tid, TimeNs since) : clock_(clock), tid_(tid), held_since_(since) {}
   bool CopyRegisters(ThreadMoment* moment) const;
+  StepRange KernelWords() const;
   bool GoToCall(const std::function<bool(TimeNs since)>& may_wait);
   void Pause();
   static int SignalOf(int status);

@@ -297,12 +297,21 @@ void DoubtSpins(const FindingDraft& draft, const JudgedProcesses& judged, Proces
     finding->Lower(Confidence::kLikely,
                    "what decides on the way round is the same each time; a counter, or the time, "
                    "that goes on beside it is taken to decide nothing");
+  if (const auto writer = WriterFromOutside(draft, judged))
+    finding->Lower(
+        Confidence::kLikely,
+        ProcessLabel(judged.look, writer->pid) +
+            (writer->is_copy ? " was copied by fork() from the same memory, and may know how to "
+                               "write to this one's from outside"
+                             : " can write to its memory from outside"));
   if (any([](const Spin& spin) { return spin.polls_shared; })) {
     const bool known =
         !any([](const Spin& spin) { return spin.polls_shared && !spin.sharers_known; });
     return finding->Lower(known ? Confidence::kLikely : Confidence::kPossible,
-                          "what it polls is shared memory, or of a file: another process may "
-                          "change it");
+                          known ? "what it polls is shared memory, or of a file: those who have "
+                                  "it, too, are stuck, as far as can be told"
+                                : "what it polls is shared memory, or of a file: another process "
+                                  "may change it");
   }
   if (any(AsksKernel))
     finding->Lower(Confidence::kLikely,
@@ -456,6 +465,21 @@ void DoubtClocks(const FindingDraft& draft, const JudgedProcesses& judged,
 }
 
 }  // namespace
+
+// Such a system call leaves no trace in whose memory it changes.
+std::optional<OutsideWriter> WriterFromOutside(const FindingDraft& draft,
+                                               const JudgedProcesses& judged) {
+  std::set<int> hang_too;
+  for (const auto* list : {&draft.members, &draft.victims}) hang_too.merge(judged.PidsOf(*list));
+  for (const uint32_t i : draft.members) {
+    const ThreadFacts::Spin& spin = *judged.node(i).facts->spin;
+    if (!spin.writers.empty()) return OutsideWriter{spin.writers[0], false};
+    const auto copy = std::find_if(spin.relatives.begin(), spin.relatives.end(),
+                                   [&](int pid) { return hang_too.count(pid) == 0; });
+    if (copy != spin.relatives.end()) return OutsideWriter{*copy, true};
+  }
+  return std::nullopt;
+}
 
 bool HasRanks(const FindingDraft& draft, const JudgedProcesses& judged) {
   return std::any_of(draft.members.begin(), draft.members.end(), [&](uint32_t i) {

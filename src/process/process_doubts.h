@@ -2,6 +2,7 @@
 #ifndef HANGSCOPE_PROCESS_PROCESS_DOUBTS_H
 #define HANGSCOPE_PROCESS_PROCESS_DOUBTS_H
 
+#include <optional>
 #include <string>
 
 #include "model/process.h"
@@ -22,6 +23,16 @@ void JudgeConfidence(const FindingDraft& draft, const JudgedProcesses& judged,
 bool HasRanks(const FindingDraft& draft, const JudgedProcesses& judged);
 
 std::string WhoMayAct(int pid, const JudgedProcesses& judged);
+
+// Of a spin: a process that may write to the memory that it polls, which is that of its own process
+// alone; nothing: none is known. `is_copy`: it is known only to be a copy that fork() made, and it
+// is no part of this finding.
+struct OutsideWriter {
+  int pid = 0;
+  bool is_copy = false;
+};
+std::optional<OutsideWriter> WriterFromOutside(const FindingDraft& draft,
+                                               const JudgedProcesses& judged);
 
 // The process has stood still, by a signal or a debugger, for less than a second: whoever only
 // looks at it lets it go on. One of which is not known since when has not.

@@ -562,6 +562,17 @@ bool ProcessGraph::MayBeMovedBySpinner(uint32_t node) const {
   });
 }
 
+namespace {
+
+// There is nothing more to be read, and there will be nothing unless one of those who have the file
+// open, too, writes to it. `others` are these.
+bool IsAtItsEnd(const ThreadFacts::Spin::Call& call, const WaitFile& file) {
+  return call.wait.kind == WaitKind::kRead && call.result == 0 && !file.outside &&
+         (file.kind == FileKind::kFile || file.kind == FileKind::kDevice);
+}
+
+}  // namespace
+
 // Whoever could change the memory that it polls, or a file that its calls ask about.
 void ProcessGraph::AddSpinEdges(uint32_t node) {
   const ThreadFacts::Spin& spin = *nodes_[node].facts->spin;
@@ -577,7 +588,9 @@ void ProcessGraph::AddSpinEdges(uint32_t node) {
     pids.insert(call.wait.children.begin(), call.wait.children.end());
     for (const WaitFile& file : call.wait.files) {
       if (IsHungUp(call, file)) continue;
-      const FileSource source = SourceOf(file, call.wait);
+      const FileSource source =
+          IsAtItsEnd(call, file) ? FileSource::kProcesses : SourceOf(file, call.wait);
+      is_known = is_known && !file.others_unknown;
       // It looks again and again whether something has come from there.
       if (source == FileSource::kOutside) return Stand(node, ThreadStand::kMoves);
       is_known = is_known && source != FileSource::kUnknown;

@@ -109,6 +109,31 @@ std::vector<int> ProcessTree::WhoSharesMemory(int pid, uint64_t stack_begin) {
   return sharers;
 }
 
+std::vector<int> ProcessTree::WhoBeganAlike(int pid, uint64_t stack_begin) {
+  Read();
+  std::vector<int> alike;
+  const auto known = by_stack_.find(stack_begin);
+  if (known == by_stack_.end()) return alike;
+  std::copy_if(known->second.begin(), known->second.end(), std::back_inserter(alike),
+               [pid](int other) { return other != pid; });
+  return alike;
+}
+
+std::vector<int> ProcessTree::Descendants(int pid) {
+  Read();
+  std::vector<int> all;
+  std::vector<int> open = {pid};
+  while (!open.empty()) {
+    const int parent = open.back();
+    open.pop_back();
+    for (const TaskStat& child : children_[parent]) {
+      all.push_back(child.id);
+      open.push_back(child.id);
+    }
+  }
+  return all;
+}
+
 Result<StackWalker*> WalkerCache::Get(const InspectionContext& context, int pid,
                                       const std::vector<MemoryMapping>& mappings) {
   const std::vector<MemoryMapping> code = CodeMappings(mappings);

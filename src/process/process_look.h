@@ -25,6 +25,7 @@
 #include "process/spin_loop.h"
 #include "process/stack_walker.h"
 #include "process/step_helper.h"
+#include "process/steps/memory_writers.h"
 #include "process/system_call.h"
 #include "runtime/go/go_reader.h"
 #include "runtime/jvm/jvm_reader.h"
@@ -47,6 +48,10 @@ class ProcessTree {
   // The others that have the very memory of `pid` without being threads of it, as clone(2) makes
   // them; none where this user may not compare them.
   std::vector<int> WhoSharesMemory(int pid, uint64_t stack_begin);
+  // Those whose stack begins where that of `pid` does, as in copies that fork() made.
+  std::vector<int> WhoBeganAlike(int pid, uint64_t stack_begin);
+  // Its children, their children, and so on.
+  std::vector<int> Descendants(int pid);
 
  private:
   void Read();
@@ -69,6 +74,7 @@ struct InspectionContext {
   ProcessTree tree;
   SchedulerClock scheduler;
   Freezer freezer;
+  WritingPrograms writing_programs;
   TimeNs longest_stop = 0;
   size_t stepped = 0;
   size_t followed = 0;      // from nap to nap
@@ -229,9 +235,13 @@ class ProcessLook {
   bool IsOfDataFile(const MemoryMapping& mapping) const;
   void CollectPolls(const LoopAccess& access, uint64_t stack_pointer, ThreadFacts::Spin* spin);
   void NamePolls(ThreadFacts::Spin* spin);
+  void CollectWriters(ThreadFacts::Spin* spin);
+  bool HasWhatOthersWant(int tid) const;
+  bool RunsAWritingProgram(int pid);
   void CollectFlickers(const SteppedLoop& loop, ThreadFacts::Spin* spin);
   void CollectCall(const StepCall& call, ThreadFacts::Spin* spin);
   void ExplainRefusedLock(const CallMeaning& meaning, bool of_flock, ThreadWait* wait);
+  void ExplainEnd(ThreadWait* wait);
   WaitFile EndOfProcess(int pid);
   std::vector<int> ReadyOfEpoll(const StepCall& call, int epoll) const;
   bool NapsAgain(const Work& work, ThreadFacts* thread);

@@ -89,6 +89,13 @@ bool IsOfSystem(const MemoryMapping& mapping) {
   return mapping.path.starts_with("/usr/") || mapping.path.starts_with("/lib");
 }
 
+// C leaves such names to its library, of which a static program has a part.
+bool IsOfLibraryInProgram(const std::string& variable) {
+  return variable.starts_with("__") || variable.starts_with("_dl_");
+}
+
+std::string NameOfProgram(const std::string& path) { return path.substr(path.rfind('/') + 1); }
+
 std::string BaseOf(const std::string& variable) { return variable.substr(0, variable.find('+')); }
 
 }  // namespace
@@ -158,22 +165,40 @@ void ProcessLook::StoreSpin(const SteppedLoop& loop, ThreadFacts* thread) {
   const MemoryMapping* const code = FindMapping(mappings_, loop.access.begin);
   spin.of_anonymous_code = code != nullptr && code->path.empty();
   if (loop.access.understood) CollectPolls(loop.access, loop.stack_pointer, &spin);
+  // What the kernel changes by itself, as a clock.
+  const auto is_of_kernel = [&loop](const StepRange& range) {
+    const StepRange& words = loop.kernel_words;
+    return range.address < words.address + words.bytes &&
+           words.address < range.address + range.bytes;
+  };
+  spin.reads_clock = spin.reads_clock ||
+                     std::any_of(loop.access.reads.begin(), loop.access.reads.end(), is_of_kernel);
   if (loop.period > 0) {
     CollectFlickers(loop, &spin);
+    CollectWriters(&spin);
     for (const SteppedLoop::Call& each : loop.calls) CollectCall(each.call, &spin);
     ThreadWait handler;
     handler.kind = WaitKind::kRead;
     AddChildrenThatEnd(&handler);
     spin.others.insert(spin.others.end(), handler.children.begin(), handler.children.end());
   }
-  // What goes on for ever and waits for nothing computes.
-  if (spin.in_part && spin.polls.empty() && !AsksKernel(spin)) spin.period = 0;
+  // What goes on for ever and waits for nothing computes, or naps by design; unless others wait for
+  // a lock that it has, and never gives back.
+  if (spin.in_part && spin.polls.empty() && !AsksKernel(spin) && !HasWhatOthersWant(thread->tid))
+    spin.period = 0;
   if (!HANGSCOPE_HAS_CAPSTONE && spin.period > 0) {
     Warn(fmt::format(
         "what thread {} ({}) polls is not known: this hangscope was built without capstone",
         thread->tid, thread->name));
   }
   thread->spin = std::move(spin);
+}
+
+bool ProcessLook::HasWhatOthersWant(int tid) const {
+  return std::any_of(facts_.threads.begin(), facts_.threads.end(), [tid](const ThreadFacts& each) {
+    const bool is_lock = each.wait.kind == WaitKind::kMutex || each.wait.kind == WaitKind::kRwLock;
+    return each.tid != tid && is_lock && each.wait.owner == tid && !each.wait.owner_copied;
+  });
 }
 
 // In the innermost function that is none of the C library's it looks, and that is called again and
@@ -322,10 +347,67 @@ void ProcessLook::CollectPolls(const LoopAccess& access, uint64_t stack_pointer,
          context_.files.ProcessesThatMap(mapping->device, mapping->inode, &all_seen))
       sharers.insert(pid);
     spin->sharers_known = spin->sharers_known && all_seen;
+    // Whoever has the file open may write to it, or map it later.
+    if (!mapping->path.starts_with("/memfd:") && !mapping->path.ends_with(" (deleted)")) continue;
+    bool all_known = false;
+    for (const int pid : context_.files.ProcessesWithOpen(pid_, *mapping, &all_known))
+      sharers.insert(pid);
+    spin->sharers_known = spin->sharers_known && all_known;
   }
   sharers.erase(pid_);
   leads_to_.insert(sharers.begin(), sharers.end());
   spin->sharers.assign(sharers.begin(), sharers.end());
+}
+
+// The program, and what it has loaded that is not the system's.
+bool ProcessLook::RunsAWritingProgram(int pid) {
+  const auto maps = context_.proc.Read(fmt::format("{}/maps", pid));
+  const auto program = context_.proc.Link(fmt::format("{}/exe", pid));
+  const auto own = context_.proc.Link("self/exe");
+  if (!maps || !program || !own || NameOfProgram(*program) == NameOfProgram(*own)) return false;
+  std::set<std::string> asked;
+  for (const MemoryMapping& mapping : ParseMemoryMappings(*maps)) {
+    const bool is_program = mapping.path == *program;
+    if (!mapping.executable || mapping.inode == 0 || !mapping.path.starts_with('/') ||
+        (IsOfSystem(mapping) && !is_program) || !asked.insert(mapping.path).second)
+      continue;
+    const std::string path =
+        is_program ? fmt::format("{}/exe", pid) : fmt::format("{}/root{}", pid, mapping.path);
+    if (context_.writing_programs.Has(context_.proc.Path(path),
+                                      fmt::format("{} {}", mapping.device, mapping.inode)))
+      return true;
+  }
+  return false;
+}
+
+// A system call that writes to the memory of another process leaves no trace in that. Who makes it
+// must know where to write: as a copy of the process does, or who was started by it and told.
+void ProcessLook::CollectWriters(ThreadFacts::Spin* spin) {
+  constexpr size_t kMost = 64;
+  const auto stat = context_.proc.Stat(pid_);
+  if (!stat || context_.kept != nullptr || spin->polls.empty()) return;
+  std::set<int> writers;
+  for (const int pid : context_.files.ProcessesWithMemoryOpen(pid_)) writers.insert(pid);
+  const auto program = context_.proc.Link(fmt::format("{}/exe", pid_));
+  std::vector<int> others = context_.tree.Descendants(pid_);
+  for (const int pid : context_.tree.WhoBeganAlike(pid_, stat->stack_begin)) {
+    if (std::count(facts_.shares_memory_with.begin(), facts_.shares_memory_with.end(), pid) != 0 ||
+        context_.proc.Link(fmt::format("{}/exe", pid)) != program)
+      continue;
+    others.push_back(pid);
+    if (spin->relatives.size() < kMost) spin->relatives.push_back(pid);
+  }
+  std::sort(others.begin(), others.end());
+  others.erase(std::unique(others.begin(), others.end()), others.end());
+  others.resize(std::min(others.size(), kMost));
+  for (const int pid : others) {
+    if (RunsAWritingProgram(pid)) writers.insert(pid);
+  }
+  writers.erase(pid_);
+  spin->others.insert(spin->others.end(), writers.begin(), writers.end());
+  leads_to_.insert(writers.begin(), writers.end());
+  if (stat->parent > 1 && RunsAWritingProgram(stat->parent)) writers.insert(stat->parent);
+  spin->writers.assign(writers.begin(), writers.end());
 }
 
 // One that is all of a variable rather than a part of one; a part where there is nothing else. What
@@ -340,6 +422,7 @@ void ProcessLook::NamePolls(ThreadFacts::Spin* spin) {
     if (spin->polls.size() > 1 && walker_ != nullptr && walker_->IsOfSystemLibrary(address))
       continue;
     const std::string name = VariableName(address);
+    if (spin->polls.size() > 1 && IsOfLibraryInProgram(name)) continue;
     if (!name.empty() && name.find('+') == std::string::npos) {
       spin->polled_variable = name;
       return;
@@ -405,6 +488,7 @@ void ProcessLook::CollectCall(const StepCall& call, ThreadFacts::Spin* spin) {
     case WaitKind::kPoll:
     case WaitKind::kAccept:
       ExplainFiles(meaning, &told.wait);
+      if (told.wait.kind == WaitKind::kRead && call.result == 0) ExplainEnd(&told.wait);
       break;
     case WaitKind::kFileLock:
       ExplainRefusedLock(meaning, call.number == SYS_flock, &told.wait);
@@ -429,6 +513,13 @@ void ProcessLook::CollectCall(const StepCall& call, ThreadFacts::Spin* spin) {
            each.ready == told.ready;
   });
   if (known == spin->calls.end()) spin->calls.push_back(std::move(told));
+}
+
+void ProcessLook::ExplainEnd(ThreadWait* wait) {
+  for (WaitFile& file : wait->files) {
+    context_.files.DescribeEnd(living_, &file);
+    for (const auto& [process, fd] : file.others) leads_to_.insert(process);
+  }
 }
 
 // Who has it may give it back.

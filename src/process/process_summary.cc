@@ -6,6 +6,7 @@
 #include <set>
 #include <string_view>
 
+#include "process/process_doubts.h"
 #include "process/process_words.h"
 
 namespace hangscope {
@@ -180,6 +181,16 @@ std::string SpinTexts(const FindingDraft& draft, const JudgedProcesses& judged) 
          (nap.empty() ? "" : "nap and look again" + EachOf(nap));
 }
 
+// By a process of which it is not known that it does, or by a handler: the doubts say which.
+bool MayBeEndedFromOutside(const FindingDraft& draft, const JudgedProcesses& judged) {
+  if (WriterFromOutside(draft, judged)) return true;
+  return std::any_of(draft.members.begin(), draft.members.end(), [&](uint32_t i) {
+    const ThreadFacts& thread = *judged.node(i).facts;
+    const ProcessFacts* const process = FindProcess(judged.look, thread.pid);
+    return thread.spin->polls_shared || (process != nullptr && SignalsFromOutside(*process) != 0);
+  });
+}
+
 }  // namespace
 
 std::string SummaryOf(const FindingDraft& draft, const JudgedProcesses& judged) {
@@ -272,8 +283,9 @@ std::string SummaryOf(const FindingDraft& draft, const JudgedProcesses& judged) 
       return fmt::format("held, {} wait{} for {}, which {}", count, one ? "s" : "",
                          ProcessLabel(judged.look, draft.about), WhyHalted(draft, judged));
     case FindingKind::kSpin:
-      return fmt::format("spin, {} {}, and nobody is left to end that", count,
-                         one ? DoesWhat(first, judged.look) : SpinTexts(draft, judged));
+      return fmt::format("spin, {} {}, and nobody is {} to end that", count,
+                         one ? DoesWhat(first, judged.look) : SpinTexts(draft, judged),
+                         MayBeEndedFromOutside(draft, judged) ? "known" : "left");
     default:
       return count;
   }

@@ -480,7 +480,9 @@ std::string SpinText(const ThreadFacts::Spin& spin, int own, const SystemSample&
   const std::string through =
       spin.calls.empty() ? "" : " through " + Printable(spin.calls.front().name);
   if (!spin.polled_variable.empty())
-    return fmt::format("spins{} for {}", through, Short(spin.polled_variable));
+    return fmt::format("spins{} for {}{}", through,
+                       spin.polled_variable.starts_with("on the stack") ? "a word " : "",
+                       Short(spin.polled_variable));
   if (spin.polls.size() == 1)
     return fmt::format("spins{} for the word at {:#x}", through, spin.polls[0]);
   return spin.polls.empty() ? "spins" + through
@@ -539,7 +541,8 @@ std::string NapAndLookText(const ThreadFacts& thread, const SystemSample& look) 
   const ThreadWait& wait = thread.wait;
   const bool is_for_lock = wait.kind == WaitKind::kMutex || wait.kind == WaitKind::kRwLock ||
                            wait.kind == WaitKind::kSemaphore;
-  if (is_for_lock) return NapText(thread, look);
+  if (is_for_lock || (thread.spin->polls.empty() && thread.spin->calls.empty()))
+    return NapText(thread, look);
   return fmt::format(
       "naps{} and looks again{}",
       wait.timeout && wait.kind == WaitKind::kTime ? " " + FormatNap(*wait.timeout) : "",

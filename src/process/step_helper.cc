@@ -6,6 +6,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -24,6 +25,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/units.h"
 #include "proc/proc_folder.h"
 #include "proc/thread_stop.h"
 #include "process/steps/thread_twin.h"
@@ -36,9 +38,10 @@ constexpr size_t kUsualSteps = 4000;
 constexpr size_t kMostStepsInAll = 100'000;
 constexpr size_t kMostStepsTwice = 2000;  // a longer circle is gone around once where that will do
 constexpr TimeNs kLongestWaitForHelper = kSecond;  // besides its steps; the machine may be busy
-// Of the calls that a thread makes, which has to have its turn for them.
-constexpr TimeNs kLongestNotes = 200 * kMillisecond;
-constexpr size_t kFewCalls = 16, kManyCalls = 128;
+// A thread that waits for its turn is not held meanwhile; on a busy machine that takes long.
+constexpr TimeNs kLongestWaitForTurn = 400 * kMillisecond;
+constexpr TimeNs kLongestNotes = kSecond;  // of the calls that it makes, each in a turn of its own
+constexpr size_t kFewCalls = 6, kManyCalls = 128;
 constexpr int kMostMoments = 4;  // of a thread, to step from
 constexpr size_t kMostSentReads = 65536;
 constexpr size_t kMostSentCalls = 64;
@@ -52,6 +55,7 @@ struct Report {
   uint64_t stack_pointer;
   uint64_t found;
   int64_t held;
+  StepRange kernel_words;
   uint64_t begin;
   uint64_t end;
   uint64_t reads;
@@ -96,11 +100,12 @@ bool IsInALoop(const StepTrace& trace) {
 
 // A poll that was to come back at once is begun again after a stop, and so is a sleep, which is not
 // to be cut into pieces. Null: it sleeps, or does not stop.
-std::unique_ptr<ThreadStop> StopBetweenCalls(Clock& clock, int tid) {
+std::unique_ptr<ThreadStop> StopBetweenCalls(Clock& clock, int tid,
+                                             const std::function<void()>& while_waiting = {}) {
   constexpr int kTries = 30;
   const ProcFolder proc("/proc");
   for (int tries = 0; tries < kTries; ++tries) {
-    auto stop = ThreadStop::Stop(clock, tid, kLongestWaitForStop);
+    auto stop = ThreadStop::Stop(clock, tid, kLongestWaitForTurn, while_waiting);
     if (!stop.ok() || !(*stop)->Registers().ok()) return nullptr;
     if ((*stop)->interrupted_call() < 0) return std::move(*stop);
     stop->reset();
@@ -246,14 +251,41 @@ void LetGo(std::unique_ptr<ThreadStop> stop, Followed* followed) {
   followed->held = std::max(followed->held, stop->longest_hold());
 }
 
+// All of them, at one time. One that wants a CPU first, which others have, lets those that stand
+// already wait for it, but not for long: then they are let go, and all are stopped anew. Empty: one
+// of them does not stop, or they never stood together.
+std::vector<std::unique_ptr<ThreadStop>> StopAll(Clock& clock, std::vector<Followed>* all) {
+  constexpr TimeNs kLongestTogether = kMillisecond / 2;
+  constexpr int kTries = 40;
+  const TimeNs until = clock.Monotonic() + 2 * kLongestWaitForTurn;
+  std::vector<std::unique_ptr<ThreadStop>> stops;
+  const auto let_go = [&] {
+    for (size_t i = 0; i < stops.size(); ++i) LetGo(std::move(stops[i]), &(*all)[i]);
+    stops.clear();
+  };
+  const auto let_go_if_late = [&] {
+    if (!stops.empty() && stops.front()->longest_hold() > kLongestTogether) let_go();
+  };
+  for (int tries = 0; tries < kTries && stops.size() < all->size(); ++tries) {
+    if (tries > 0 && clock.Monotonic() > until) break;
+    if (tries > 0) clock.Sleep(kMillisecond);
+    for (size_t i = 0; i < all->size(); ++i) {
+      auto stop = StopBetweenCalls(clock, (*all)[i].thread.tid, let_go_if_late);
+      if (stop == nullptr) return {};
+      let_go_if_late();
+      if (stops.size() < i) break;  // `stop` goes, too
+      stops.push_back(std::move(stop));
+    }
+  }
+  if (stops.size() < all->size()) let_go();
+  return stops;
+}
+
 // Of one time: all of them stand at once, for as long as it takes to copy. False: one of them does
 // not stop.
 bool CopyMoments(Clock& clock, std::vector<Followed>* all) {
-  std::vector<std::unique_ptr<ThreadStop>> stops;
-  for (const Followed& each : *all) {
-    stops.push_back(StopBetweenCalls(clock, each.thread.tid));
-    if (stops.back() == nullptr) return false;
-  }
+  std::vector<std::unique_ptr<ThreadStop>> stops = StopAll(clock, all);
+  if (stops.empty()) return false;
   for (size_t i = 0; i < all->size(); ++i) {
     if (!CopyMoment(*stops[i], &(*all)[i])) return false;
   }
@@ -459,6 +491,7 @@ std::vector<SteppedLoop> StepHere(Clock& clock, const std::vector<SteppedThread>
     if (each.loop.period > 0 && (!is_of_one_time || !IsStillThere(clock, &each)))
       ForgetRound(&each.loop);
     each.loop.held = each.held;
+    each.loop.kernel_words = each.moment.kernel_words;
     loops.push_back(std::move(each.loop));
   }
   return loops;
@@ -575,6 +608,7 @@ std::vector<SteppedLoop> FollowNapHere(Clock& clock, const SteppedThread& thread
   }
   if (!loop) return {};
   loop->held = followed.held;
+  loop->kernel_words = followed.moment.kernel_words;
   return {std::move(*loop)};
 }
 
@@ -590,6 +624,7 @@ void Send(int fd, const SteppedLoop& loop) {
                          loop.stack_pointer,
                          loop.found,
                          loop.held,
+                         loop.kernel_words,
                          access.begin,
                          access.end,
                          std::min(access.reads.size(), kMostSentReads),
@@ -614,6 +649,21 @@ void Send(int fd, const SteppedLoop& loop) {
   }
 }
 
+// A twin's memory is a file in memory, to which the limit of files applies.
+bool MayMakeTwins() {
+  rlimit limit = {};
+  return getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_max == RLIM_INFINITY ||
+         limit.rlim_max >= ThreadTwin::kFileBytes;
+}
+
+// As far as it may.
+void RaiseFileLimit() {
+  rlimit limit = {};
+  if (getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur == limit.rlim_max) return;
+  limit.rlim_cur = limit.rlim_max;
+  setrlimit(RLIMIT_FSIZE, &limit);
+}
+
 // Never returns. No signal but SIGKILL ends it while it holds a thread: nor one that was meant for
 // the group, or for all of this name.
 [[noreturn]] void BeHelper(Clock& clock, int fd, const std::vector<SteppedThread>& threads,
@@ -621,6 +671,7 @@ void Send(int fd, const SteppedLoop& loop) {
   sigset_t all;
   sigfillset(&all);
   sigprocmask(SIG_BLOCK, &all, nullptr);
+  RaiseFileLimit();
   (void)setpgid(0, 0);
   prctl(PR_SET_NAME, "stepper");
   // Whoever waits for the end of this program's output is not to wait for this process.
@@ -675,6 +726,7 @@ bool TakeLoop(std::string_view* bytes, SteppedLoop* loop) {
   loop->period = report.period;
   loop->stack_pointer = report.stack_pointer;
   loop->held = report.held;
+  loop->kernel_words = report.kernel_words;
   loop->changes_memory = report.changes_memory;
   loop->flickers_cut = report.flickers_cut;
   loop->in_part = report.in_part;
@@ -695,9 +747,15 @@ Result<std::vector<SteppedLoop>> Understand(std::string_view bytes,
                                             const std::vector<SteppedThread>& threads) {
   std::vector<SteppedLoop> loops;
   for (const SteppedThread& thread : threads) {
-    if (!TakeLoop(&bytes, &loops.emplace_back()))
-      return Status::Io(fmt::format(
-          "whether thread {} goes in circles was not seen: nothing came of its steps", thread.tid));
+    if (TakeLoop(&bytes, &loops.emplace_back())) continue;
+    const std::string why = MayMakeTwins()
+                                ? "nothing came of its steps"
+                                : fmt::format(
+                                      "hangscope needs a file of {} in memory for that, and its "
+                                      "limit (ulimit -f) is lower",
+                                      FormatSize(ThreadTwin::kFileBytes));
+    return Status::Io(
+        fmt::format("whether thread {} goes in circles was not seen: {}", thread.tid, why));
   }
   return loops;
 }
@@ -729,8 +787,8 @@ Result<std::vector<SteppedLoop>> StepInHelper(Clock& clock,
     return Status::FromErrno(errno, "start", "the process that steps");
   }
   const auto count = static_cast<TimeNs>(threads.size());
-  const TimeNs longest =
-      2 * (times.usual * count + times.longest) + 2 * times.longest_nap + kLongestWaitForHelper;
+  const TimeNs longest = 2 * (times.usual * count + times.longest) + 2 * times.longest_nap +
+                         kLongestWaitForHelper + kLongestNotes * count;
   const std::string bytes = ReadUntil(clock, ends[0], clock.Monotonic() + longest);
   close(ends[0]);
   // It is never killed: it may have a thread in its hands. One that is late is left to init.

@@ -33,6 +33,7 @@ struct SteppedLoop {
   bool flickers_cut = false;  // there are more
   // Only what decides on its way was the same again, as LoopSlice has it; the reads are those then.
   bool in_part = false;
+  StepRange kernel_words;  // as ThreadMoment has them
   // Of one that naps: stands for what the reads were in the round; see HashOfParts.
   uint64_t found = 0;
 };

@@ -164,10 +164,8 @@ CallUse UseOf(const StepCall& call, const ReadMemory& read) {
     case Family::kWrites:
     case Family::kPolls:
       return CallUse::kAsks;
-    case Family::kChildren: {
-      const uint64_t options = call.arguments[call.number == SYS_wait4 ? 2 : 3];
-      return Has(options, WNOHANG) ? CallUse::kAsks : CallUse::kNever;
-    }
+    case Family::kChildren:  // who has none is told so at once
+      return CallUse::kAsks;
     case Family::kFutex:
       return UseOfFutex(call);
     case Family::kOther:

@@ -21,6 +21,12 @@
 namespace hangscope {
 namespace {
 
+// linux/ptrace.h, which does not go with sys/ptrace.h; since Linux 5.13
+constexpr int kGetRseqConfiguration = 0x420f;
+struct RseqConfiguration {
+  uint64_t address;
+  uint32_t bytes, signature, flags, pad;
+};
 constexpr size_t kMostVectorBytes = 16384;
 constexpr int kCallStop = SIGTRAP | 0x80;
 
@@ -125,8 +131,18 @@ bool ThreadStop::CopyRegisters(ThreadMoment* moment) const {
   return true;
 }
 
+// For restartable sequences; none where the thread has registered none, or the kernel does not say.
+StepRange ThreadStop::KernelWords() const {
+  RseqConfiguration area = {};
+  const long bytes =
+      ptrace(static_cast<__ptrace_request>(kGetRseqConfiguration), tid_, sizeof area, &area);
+  if (bytes < static_cast<long>(sizeof area) || area.address == 0) return {};
+  return {area.address, area.bytes};
+}
+
 bool ThreadStop::CopyMoment(const std::vector<uint64_t>& pages, ThreadMoment* moment) const {
   if (!CopyRegisters(moment)) return false;
+  moment->kernel_words = KernelWords();
   moment->vectors.resize(kMostVectorBytes);
   iovec part = {moment->vectors.data(), moment->vectors.size()};
   if (ptrace(PTRACE_GETREGSET, tid_, kVectorSet, &part) != 0) return false;

@@ -41,8 +41,9 @@ struct NotedCall {
 
 struct ThreadMoment {
   user_regs_struct general = {};
-  uint64_t thread_pointer = 0;            // aarch64; among the others elsewhere
-  std::string vectors;                    // floating point, too, as ptrace gives them
+  uint64_t thread_pointer = 0;  // aarch64; among the others elsewhere
+  std::string vectors;          // floating point, too, as ptrace gives them
+  StepRange kernel_words;       // that the kernel writes whenever the thread gets to another CPU
   std::map<uint64_t, std::string> pages;  // kMomentPageBytes of memory each, by address
   std::vector<NotedCall> calls;           // in their order
   // The call after these is none that can be made in steps, or it sleeps.

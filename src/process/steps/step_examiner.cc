@@ -140,7 +140,9 @@ bool UsesVectors(const cs_insn& instruction) {
 }
 
 bool ReadsClock(unsigned id) {
-  return id == X86_INS_RDTSC || id == X86_INS_RDTSCP || id == X86_INS_RDPMC || id == X86_INS_LSL;
+  // Or what is another number each time.
+  return id == X86_INS_RDTSC || id == X86_INS_RDTSCP || id == X86_INS_RDPMC ||
+         id == X86_INS_RDRAND || id == X86_INS_RDSEED || id == X86_INS_LSL;
 }
 
 void CollectCall(const StepCall& call, const ReadMemory& read, StepEffect* effect) {

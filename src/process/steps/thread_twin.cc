@@ -29,7 +29,6 @@
 namespace hangscope {
 namespace {
 
-constexpr size_t kMostPages = 4096;
 constexpr uint64_t kSpare = 16 * kMomentPageBytes;  // behind the stub: where the clock's code waits
 constexpr uint64_t kStubRoom = 64 * kMomentPageBytes;
 constexpr uint64_t kEndOfUser = 0x7ffffffff000;  // of 47 bits, less a page
@@ -154,10 +153,9 @@ Result<std::unique_ptr<ThreadTwin>> ThreadTwin::Make(Clock& clock,
 
 Status ThreadTwin::Begin() {
   file_ = memfd_create("hangscope twin", MFD_CLOEXEC);
-  if (file_ < 0 || ftruncate(file_, kMostPages * kMomentPageBytes) != 0)
+  if (file_ < 0 || ftruncate(file_, kFileBytes) != 0)
     return Status::FromErrno(errno, "make", "memory for a thread's twin");
-  void* const arena =
-      mmap(nullptr, kMostPages * kMomentPageBytes, PROT_READ | PROT_WRITE, MAP_SHARED, file_, 0);
+  void* const arena = mmap(nullptr, kFileBytes, PROT_READ | PROT_WRITE, MAP_SHARED, file_, 0);
   if (arena == MAP_FAILED) return Status::FromErrno(errno, "map", "memory for a thread's twin");
   arena_ = static_cast<uint8_t*>(arena);
   const auto text = ProcFolder("/proc").Read("self/maps");
@@ -183,7 +181,7 @@ ThreadTwin::~ThreadTwin() {
     kill(pid_, SIGKILL);
     waitpid(pid_, nullptr, __WALL);
   }
-  if (arena_ != nullptr) munmap(arena_, kMostPages * kMomentPageBytes);
+  if (arena_ != nullptr) munmap(arena_, kFileBytes);
   if (file_ >= 0) close(file_);
 }
 

@@ -40,6 +40,9 @@ struct StepLimits {
 
 class ThreadTwin {
  public:
+  static constexpr size_t kMostPages = 4096;
+  static constexpr size_t kFileBytes = kMostPages * kMomentPageBytes;  // of its memory
+
   // `mappings`: of the process; `source` reads its memory as it is then. Both live as long as this.
   static Result<std::unique_ptr<ThreadTwin>> Make(Clock& clock,
                                                   const std::vector<MemoryMapping>& mappings,

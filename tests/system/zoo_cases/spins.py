@@ -1,4 +1,4 @@
-"""Threads that use a processor, or wake again and again, and get nowhere (zoo/spins.cc)."""
+"""Threads that use a processor, or wake again and again, and get nowhere (zoo/spins.cc, zoo/outside.cc)."""
 from zoo_cases import RETRY, SPIN
 
 DEFAULTS = {"cpu": True}
@@ -58,6 +58,20 @@ HANGS = [
     # That nap, or count, beside what they look for.
     ("naps for each other's word", "zoo_spins nap-both-for-turn", RETRY, "turn_left turn_right NapForTurn", NAPS),
     ("counts in a circle of 200", "zoo_spins count-in-circle 200", SPIN, "PlaceOf"),
+    # Whoever writes to the memory from outside is stuck, too.
+    ("flag of a stuck process that writes to it", "zoo_outside writer-stuck", SPIN, "foreign_flag WaitForForeign"),
+    ("file in memory that a stuck process has open", "zoo_outside file-writer-stuck", SPIN, "shared_word WaitForShared"),
+    ("end of a thread that sleeps for ever", "zoo_outside end-of-sleeper", SPIN, "worker_word WaitForWorkersEnd"),
+    # Calls that say the same for ever, and a byte that never gets there.
+    ("reads /dev/null", "zoo_outside read-nothing", SPIN, "/dev/null ReadTenBytes"),
+    ("reads behind the end of a file", "zoo_outside read-behind-end", SPIN, "ReadTenBytes"),
+    ("counts in a byte", "zoo_outside count-small", SPIN, "limit CountInByte"),
+    ("counts in a register", "zoo_outside count-in-register", SPIN, "CountInRegister"),
+    ("waitpid of a child that was collected", "zoo_outside wait-no-child", SPIN, "child AwaitChild"),
+    ("waitid without children", "zoo_outside wait-no-child-by-id", SPIN, "child AwaitAny"),
+    # Who has what others wait for naps for ever, or has both sides of a terminal.
+    ("mutex of a main thread that naps for ever", "zoo_outside nap-with-lock", RETRY + "|deadlock|held", "robust_lock KeepLockAndNap waiter", NAPS),
+    ("terminal of which it has both sides", "zoo_outside own-terminal", "no writer", "pts ReadOwnTerminal", {"cpu": False}),
 ]
 
 CONTROLS = [
@@ -123,4 +137,21 @@ CONTROLS = [
     ("naps for bytes by turns", "zoo_spins nap-for-bytes-by-turns", NAPS),
     ("naps for nothing", "zoo_spins nap-for-nothing", NAPS),
     ("counts in a list", "zoo_spins count-in-list 200"),
+    ("flag that a child writes from outside", "zoo_outside written-by-child"),
+    ("flag that the parent writes from outside", "zoo_outside written-by-parent", {"ask": "asked"}),
+    ("flag that another program writes from outside", "zoo_outside written-by-helper"),
+    ("flag that is written through /proc/PID/mem", "zoo_outside written-by-memory-file"),
+    ("flag that a tracer will write", "zoo_outside written-by-tracer"),
+    ("waits to be moved to another CPU", "zoo_outside cpu"),
+    ("waits to be moved, by its own restartable sequences", "zoo_outside cpu-of-own-area"),
+    ("end of a thread that naps, cleared by the kernel", "zoo_outside end-of-napper"),
+    ("robust mutex whose owner naps", "zoo_outside robust-owner-naps"),
+    ("file without a name that another process has open", "zoo_outside written-by-file 0"),
+    ("file in memory that another process has open", "zoo_outside written-by-file 1"),
+    ("file that another process writes later", "zoo_outside read-later"),
+    ("mutex of a main thread that naps so often", "zoo_outside nap-often-with-lock", NAPS),
+    ("mutex of a main thread that naps until a time", "zoo_outside nap-until-with-lock", NAPS),
+    ("terminal that its own thread writes", "zoo_outside own-terminal-written", {"cpu": False}),
+    ("terminal that another process has, too", "zoo_outside others-terminal", {"cpu": False}),
+    ("waitpid of many children", "zoo_outside collect-children", {"restless": True}),
 ]

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <netinet/in.h>
+#include <signal.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -231,6 +233,58 @@ TEST_F(OpenFilesTest, ANumberThatIsAnothersByNowIsNotWhatAnEpollWaitsFor) {
                    "tfd: 6 events: 19 data: 6 pos:0 ino:{:x} sdev:1\ntfd: 3 events: 19\n",
                    inode, inode + 1));
   EXPECT_EQ(OpenFiles(proc_).EpollFiles(42, 7), (std::vector<int>{6, -1, 3}));
+}
+
+// Nobody but who has it open may come to a file without a name.
+TEST_F(OpenFilesTest, AFileWithoutANameIsOfThoseWhoHaveItOpen) {
+  char path[] = "/tmp/hangscope-open-file-XXXXXX";
+  const int fd = mkstemp(path);
+  std::filesystem::remove(path);
+  const std::string name = std::string(path) + " (deleted)";
+  const ProcFolder proc("/proc");
+  OpenFiles files(proc);
+  MemoryMapping mapping;
+  mapping.path = name;
+  mapping.inode = proc.Identify(fmt::format("self/fd/{}", fd))->inode;
+  bool all_known = false;
+  EXPECT_EQ(files.ProcessesWithOpen(getpid(), mapping, &all_known), std::vector<int>{getpid()});
+  ++mapping.inode;
+  EXPECT_TRUE(files.ProcessesWithOpen(getpid(), mapping, &all_known).empty());
+  WaitFile end = files.Describe(getpid(), fd, true);
+  files.DescribeEnd(getpid(), &end);
+  EXPECT_FALSE(end.outside);
+  EXPECT_TRUE(end.others.empty()) << "this process is none of the others";
+  const pid_t child = fork();
+  if (child == 0) {
+    pause();
+    _exit(0);
+  }
+  OpenFiles later(proc);
+  later.DescribeEnd(getpid(), &end);
+  EXPECT_EQ(end.others, (std::vector<std::pair<int, int>>{{child, fd}}));
+  kill(child, SIGKILL);
+  waitpid(child, nullptr, 0);
+  close(fd);
+}
+
+TEST_F(OpenFilesTest, AFileWithANameMayBeWrittenByAnybodyAndNoDevNull) {
+  WaitFile file;
+  file.kind = FileKind::kFile, file.name = "/etc/passwd";
+  OpenFiles files(proc_);
+  files.DescribeEnd(42, &file);
+  EXPECT_TRUE(file.outside);
+  WaitFile null;
+  null.kind = FileKind::kDevice, null.name = "/dev/null", null.outside = true;
+  files.DescribeEnd(42, &null);
+  EXPECT_FALSE(null.outside);
+}
+
+TEST_F(OpenFilesTest, TheMemoryOfAProcessIsOpenToThoseWhoMayWriteIt) {
+  Open(5, "/proc/77/mem", "flags:\t02\n");
+  EXPECT_EQ(OpenFiles(proc_).ProcessesWithMemoryOpen(77), std::vector<int>{42});
+  EXPECT_TRUE(OpenFiles(proc_).ProcessesWithMemoryOpen(7).empty());
+  Open(6, "/proc/78/task/79/mem", "flags:\t00\n");
+  EXPECT_TRUE(OpenFiles(proc_).ProcessesWithMemoryOpen(78).empty()) << "it only reads there";
 }
 
 }  // namespace

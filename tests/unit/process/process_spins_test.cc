@@ -60,6 +60,49 @@ TEST(ProcessSpins, WhoHasTheSameMemoryMayEndIt) {
   EXPECT_EQ(Only(world.Judge()).confidence, Confidence::kCertain) << "it waits for this one";
 }
 
+// A system call writes to the memory of others, and leaves no trace there.
+TEST(ProcessSpins, WhoMayWriteToItsMemoryFromOutsideMayEndIt) {
+  World idles;
+  idles.Spins(10, 10).spin->writers = {20};
+  idles.Of(10).threads[0].spin->others = {20};
+  idles.Thread(20, 20, WaitKind::kTime);
+  EXPECT_EQ(Only(idles.Judge()).confidence, Confidence::kPossible);
+  World stuck;
+  stuck.Spins(10, 10).spin->writers = {20};
+  stuck.Of(10).threads[0].spin->others = {20};
+  stuck.Reads(20, 20, {10});
+  const ProcessFinding finding = Only(stuck.Judge());
+  EXPECT_EQ(finding.confidence, Confidence::kLikely);
+  EXPECT_THAT(finding.doubts,
+              ElementsAre("process 20 (program) can write to its memory from outside"));
+  EXPECT_THAT(finding.summary, HasSubstr("spins for ready, and nobody is known to end that"));
+}
+
+TEST(ProcessSpins, ACopyOfTheProcessThatHangsTooIsNoDoubt) {
+  World copied;
+  copied.Spins(10, 10).spin->relatives = {20};
+  const ProcessFinding finding = Only(copied.Judge());
+  EXPECT_EQ(finding.confidence, Confidence::kLikely);
+  EXPECT_THAT(finding.doubts,
+              ElementsAre("process 20 was copied by fork() from the same memory, and may know how "
+                          "to write to this one's from outside"));
+  World both;
+  both.Spins(10, 10).spin->relatives = {20};
+  both.Spins(20, 20).spin->relatives = {10};
+  for (const int pid : {10, 20}) {
+    ThreadFacts::Spin& spin = *both.Of(pid).threads[0].spin;
+    spin.others = {30 - pid};
+  }
+  EXPECT_EQ(Only(both.Judge()).confidence, Confidence::kCertain);
+}
+
+TEST(ProcessSpins, AWordThatHasNoNameIsToldByItsPlace) {
+  World world;
+  world.Spins(10, 10).spin->polled_variable = "on the stack of thread 11";
+  EXPECT_THAT(Only(world.Judge()).summary,
+              HasSubstr("spins for a word on the stack of thread 11, and"));
+}
+
 TEST(ProcessSpins, ASpinIsLessSureWhereTheWordOrTheHandlersAreUnknown) {
   World unnamed;
   unnamed.Spins(10, 10).spin->polled_variable.clear();
@@ -171,6 +214,31 @@ TEST(ProcessSpins, WhoAsksTheOutsidePollsByDesign) {
   ThreadFacts& thread = SpinsThrough(&network, 10, Asks("recvfrom", -EAGAIN, {}));
   thread.spin->calls[0].wait.files[0].outside = true;
   EXPECT_TRUE(IsSilent(network.Judge()));
+}
+
+// Of one that has a name, `outside` says that anybody may write more.
+TEST(ProcessSpins, WhoReadsBehindTheEndOfAFileWaitsForThoseWhoHaveItOpen) {
+  const auto reads = [](World* world, FileKind kind) -> WaitFile& {
+    WaitFile& file = SpinsThrough(world, 10, Asks("read", 0, {})).spin->calls[0].wait.files[0];
+    file.kind = kind, file.name = "/tmp/x (deleted)";
+    return file;
+  };
+  for (const FileKind kind : {FileKind::kFile, FileKind::kDevice}) {
+    World world;
+    reads(&world, kind);
+    EXPECT_EQ(Only(world.Judge()).confidence, Confidence::kLikely);
+    EXPECT_THAT(Only(world.Judge()).summary, HasSubstr("which is at its end, and nobody is left"));
+    World named;
+    reads(&named, kind).outside = true;
+    EXPECT_TRUE(IsSilent(named.Judge()));
+  }
+  World unknown;
+  reads(&unknown, FileKind::kFile).others_unknown = true;
+  EXPECT_FALSE(unknown.Judge().IsBad());
+  World written;
+  reads(&written, FileKind::kFile).others = {{20, 3}};
+  written.Thread(20, 20, WaitKind::kTime);
+  EXPECT_FALSE(written.Judge().IsBad());
 }
 
 TEST(ProcessSpins, WhoAsksForAChildWaitsForItAndWhoAsksAnythingElseIsPossibleOnly) {
