@@ -256,8 +256,9 @@ struct FakeScriptStack {
     stack = v8.AddStack(512);
     inner = v8.AddFrame(&stack, v8.context(), wait, FakeV8::kInterpreter);
     outer = v8.AddFrame(&stack, v8.context(), whole, FakeV8::kInterpreter);
-    // At byte 0 the file begins, at byte 5 it calls, which is no statement, at byte 9 it ends.
-    v8.SetBytecode(outer, v8.Bytecode(12, Place(0, 0) + Place(-6, 63) + Place(4, 7)), 5);
+    // Before the code the file begins, at byte 5 it calls, which is no statement, at byte 9 it
+    // ends.
+    v8.SetBytecode(outer, v8.Bytecode(12, Place(0, 0) + Place(-7, 63) + Place(4, 7)), 5);
     v8.AddFrameOfV8(&stack, FakeV8::kBuiltin, FakeV8::kCompiled);
     entry = v8.AddFrameOfV8(&stack, FakeV8::kEntry, 0);
   }

@@ -7,6 +7,7 @@ import re
 import signal
 import shutil
 import subprocess
+import sys
 import time
 
 import support
@@ -142,18 +143,39 @@ class HungPrograms(WhyCase):
         self.assertIn(found["subjects"][0]["where"].split()[-1], self.source_line("lost_signal.cc", "pthread_cond_wait(&work"))
 
     def test_code_of_no_file_has_no_name(self):
-        if not shutil.which("node"):
-            self.skipTest("no node here")
-        process = self.start("node", "-e", "console.log('up'); let f = false; setTimeout(() => { f = true }, 100); while (!f);")
+        code = "b'\\xeb\\xfe'"  # x86-64: jumps to itself
+        process = self.start(sys.executable, "-c",
+                             "import ctypes, mmap\n"
+                             "page = mmap.mmap(-1, 4096, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS, mmap.PROT_READ | mmap.PROT_WRITE | mmap.PROT_EXEC)\n"
+                             f"page.write({code})\n"
+                             "loop = ctypes.CFUNCTYPE(None)(ctypes.addressof(ctypes.c_char.from_buffer(page)))\n"
+                             "print('up', flush=True)\n"
+                             "loop()")
 
         def frames_of_no_file():
             maps = [line.split() for line in pathlib.Path(f"/proc/{process.pid}/maps").read_text().splitlines()]
             anonymous = [[int(end, 16) for end in line[0].split("-")] for line in maps if len(line) == 5]
             lines = self.why(process.pid)[3]
-            frames = [frame for line in lines if line.get("tid") == process.pid for frame in line.get("stack", [])]
+            frames = [frame for line in lines if line.get("tid") == process.pid for frame in line.get("stack", []) if "pc" in frame]
             return [frame for frame in frames if any(begin <= int(frame["pc"], 16) < end for begin, end in anonymous)]
-        frames = self.until(frames_of_no_file, what="code that node has compiled")
+        frames = self.until(frames_of_no_file, what="the loop in the page")
         self.assertEqual([], [frame for frame in frames if frame.get("function") or frame.get("module")])
+
+    def test_what_node_runs_has_the_names_of_javascript(self):
+        if not shutil.which("node"):
+            self.skipTest("no node here")
+        program = self.folder / "spin.js"
+        program.write_text("let isReady = false;\n\nfunction waitForReady() {\n  while (!isReady);\n}\n\n"
+                           "setTimeout(() => { isReady = true; }, 100);\nconsole.log('up');\nwaitForReady();\n")
+        process = self.start("node", program)
+
+        def names():
+            lines = self.why(process.pid)[3]
+            frames = [frame for line in lines if line.get("tid") == process.pid for frame in line.get("stack", [])]
+            return [(frame.get("function"), frame.get("source"), frame.get("module")) for frame in frames if frame.get("language") == "javascript"]
+        # Of what V8 interprets it is the line of the call, of what it has compiled that of the function.
+        self.assertEqual(("waitForReady", "spin.js:3", str(program)), self.until(names, what="frames of JavaScript")[0])
+        self.assertEqual(("(anonymous)", "spin.js:9", str(program)), names()[1])
 
     def test_a_reader_of_a_pipe_that_it_could_only_write_itself(self):
         process = self.hung("silent_pipe")

@@ -17,15 +17,13 @@ namespace {
 constexpr std::string_view kBuiltins = "Builtins_";
 
 bool IsOfNode(const MemoryMapping& mapping) {
-  const std::string_view name =
-      std::string_view(mapping.path).substr(mapping.path.rfind('/') + 1);
+  const std::string_view name = std::string_view(mapping.path).substr(mapping.path.rfind('/') + 1);
   return name == "node" || name == "nodejs" || name.starts_with("libnode.so");
 }
 
 // Code of no file: what V8 has compiled of JavaScript; or one of its builtins.
 bool IsOfV8(const StackFrame& frame) {
-  return frame.function.starts_with(kBuiltins) ||
-         (frame.function.empty() && frame.module.empty());
+  return frame.function.starts_with(kBuiltins) || (frame.function.empty() && frame.module.empty());
 }
 
 // What leads from JavaScript to the function it called, and says nothing itself.
@@ -41,9 +39,8 @@ bool ServesNode(const std::vector<StackFrame>& stack) {
       "node::inspector::"};
   return std::any_of(stack.begin(), stack.end(), [&](const StackFrame& frame) {
     return (frame.function == "worker" && frame.source.starts_with("threadpool.c:")) ||
-           std::any_of(std::begin(kBegins), std::end(kBegins), [&](std::string_view begin) {
-             return frame.function.starts_with(begin);
-           });
+           std::any_of(std::begin(kBegins), std::end(kBegins),
+                       [&](std::string_view begin) { return frame.function.starts_with(begin); });
   });
 }
 
@@ -83,8 +80,8 @@ void ProcessLook::AddScripts(const Work& work, ThreadFacts* thread) {
   };
   const auto is_of_v8 = [&](const StackPlace& place) {
     const MemoryMapping* const mapping = FindMapping(mappings_, place.pc);
-    return mapping != nullptr && (mapping->path.empty() || mapping->path.starts_with("[anon") ||
-                                  is_builtin(place.pc));
+    return mapping != nullptr &&
+           (mapping->path.empty() || mapping->path.starts_with("[anon") || is_builtin(place.pc));
   };
   const auto place = std::find_if(work.places.begin(), work.places.end(), is_of_v8);
   if (place == work.places.end() || !place->stack_pointer) return;
@@ -106,12 +103,12 @@ void ProcessLook::AddScripts(const Work& work, ThreadFacts* thread) {
   thread->stack = std::move(merged);
   thread->stack_incomplete = false;
   thread->stack_warning.clear();
-  const bool is_compiled = std::any_of(scripts.begin(), scripts.end(), [](const ScriptFrame& frame) {
-    return frame.line == 0 && frame.first_line != 0 && !frame.file.starts_with("node:");
-  });
+  const bool is_compiled =
+      std::any_of(scripts.begin(), scripts.end(), [](const ScriptFrame& frame) {
+        return frame.line == 0 && frame.first_line != 0 && !frame.file.starts_with("node:");
+      });
   if (is_compiled)
-    thread->stack_warning =
-        "of functions that V8 has compiled, the line is the one they begin in";
+    thread->stack_warning = "of functions that V8 has compiled, the line is the one they begin in";
 }
 
 }  // namespace hangscope

@@ -64,9 +64,8 @@ struct FixedOfV8 {
   int64_t value;
 };
 constexpr FixedOfV8 kFixedOfV8[] = {
-    {"TaggedSize", 8},        {"SmiTag", 0},        {"SmiTagMask", 1},
-    {"HeapObjectTagMask", 3}, {"HeapObjectTag", 1}, {"SmiValueShift", 1},
-    {"SmiShiftSize", 31},
+    {"TaggedSize", 8},    {"SmiTag", 0},        {"SmiTagMask", 1},    {"HeapObjectTagMask", 3},
+    {"HeapObjectTag", 1}, {"SmiValueShift", 1}, {"SmiShiftSize", 31},
 };
 
 }  // namespace

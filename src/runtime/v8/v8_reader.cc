@@ -10,10 +10,10 @@ namespace hangscope {
 namespace {
 
 constexpr uint64_t kWord = 8;
-constexpr uint64_t kObjectTag = 1;      // of a word that is an object's address
+constexpr uint64_t kObjectTag = 1;  // of a word that is an object's address
 constexpr uint64_t kTagMask = 3;
-constexpr unsigned kNumberShift = 32;   // of a word that is a small number
-constexpr size_t kDeepestText = 8;      // of strings that are made of others
+constexpr unsigned kNumberShift = 32;  // of a word that is a small number
+constexpr size_t kDeepestText = 8;     // of strings that are made of others
 constexpr size_t kLongestText = 4096;
 constexpr size_t kLargestSource = 16 << 20;  // in bytes
 constexpr size_t kLongestTable = 1 << 20;
@@ -76,8 +76,8 @@ std::optional<int64_t> V8Reader::Type(uint64_t object) {
 std::string V8Reader::Text(uint64_t string, size_t depth) {
   const auto type = Type(string);
   if (!type || *type >= layout_.first_other_type || depth > kDeepestText) return {};
-  const auto length = memory_.Now<int32_t>(string - kObjectTag +
-                                           static_cast<uint64_t>(layout_.string_length));
+  const auto length =
+      memory_.Now<int32_t>(string - kObjectTag + static_cast<uint64_t>(layout_.string_length));
   if (length <= 0) return {};
   const size_t characters = std::min(static_cast<size_t>(length), kLongestText);
   const int64_t made_as = *type & layout_.representation_mask;
@@ -112,8 +112,8 @@ std::string V8Reader::Text(uint64_t string, size_t depth) {
 // says what it is, and its caller's frame lies further out.
 std::optional<uint64_t> V8Reader::FindExit(uint64_t from, uint64_t end) {
   const auto kind_at = static_cast<uint64_t>(layout_.frame_context);
-  for (uint64_t fp = (from + kWord - 1) / kWord * kWord;
-       fp < end && fp - from < kFurthestExit; fp += kWord) {
+  for (uint64_t fp = (from + kWord - 1) / kWord * kWord; fp < end && fp - from < kFurthestExit;
+       fp += kWord) {
     const uint64_t kind = memory_.Now<uint64_t>(fp + kind_at);
     const uint64_t caller = memory_.Now<uint64_t>(fp);
     if (!IsNumber(kind) || caller <= fp || caller >= end) continue;
@@ -123,14 +123,13 @@ std::optional<uint64_t> V8Reader::FindExit(uint64_t from, uint64_t end) {
   return std::nullopt;
 }
 
-std::vector<ScriptFrame> V8Reader::FramesFrom(
-    const ScriptAnchor& from, uint64_t end, size_t most,
-    const std::function<bool(uint64_t)>& is_interpreter) {
+std::vector<ScriptFrame> V8Reader::FramesFrom(const ScriptAnchor& from, uint64_t end, size_t most,
+                                              const std::function<bool(uint64_t)>& is_interpreter) {
   std::vector<ScriptFrame> frames;
-  const auto begin = from.frame_pointer && *from.frame_pointer >= from.stack_pointer &&
-                             *from.frame_pointer < end
-                         ? from.frame_pointer
-                         : FindExit(from.stack_pointer, end);
+  const auto begin =
+      from.frame_pointer && *from.frame_pointer >= from.stack_pointer && *from.frame_pointer < end
+          ? from.frame_pointer
+          : FindExit(from.stack_pointer, end);
   if (!begin) return frames;
   uint64_t pc = from.pc;
   bool calls = from.calls;
@@ -233,7 +232,7 @@ std::optional<uint32_t> V8Reader::PositionIn(uint64_t fp) {
                         encoded.data(), encoded.size()))
     return std::nullopt;
   PositionTable positions(std::move(encoded));
-  int64_t code_offset = 0, source = 0;
+  int64_t code_offset = -1, source = 0;  // the first place is before the code
   std::optional<uint32_t> found;
   for (;;) {
     const auto step = positions.Next(), moved = positions.Next();
@@ -290,11 +289,10 @@ StackFrame V8Reader::Name(const ScriptFrame& frame) {
   named.module = frame.file;
   const int line = frame.line != 0 ? frame.line : frame.first_line;
   const bool of_node = frame.file.starts_with("node:");
-  const std::string name =
-      of_node ? frame.file : frame.file.substr(frame.file.rfind('/') + 1);
+  const std::string name = of_node ? frame.file : frame.file.substr(frame.file.rfind('/') + 1);
   if (!name.empty()) named.source = line == 0 ? name : fmt::format("{}:{}", name, line);
-  named.of_system = frame.file.empty() || of_node ||
-                    frame.file.find("/node_modules/") != std::string::npos;
+  named.of_system =
+      frame.file.empty() || of_node || frame.file.find("/node_modules/") != std::string::npos;
   return named;
 }
 

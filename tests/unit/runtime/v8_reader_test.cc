@@ -49,6 +49,8 @@ TEST(V8Reader, KnowsNoLineWhereTheInterpreterIsNotInACall) {
 
 TEST(V8Reader, KnowsNoLineOfAPlaceBehindTheBytecode) {
   FakeScriptStack story;
+  story.v8.Put(story.outer - 40, FakeV8::Number(4 + 53));  // it does not call yet
+  EXPECT_EQ(FramesOf(story)[1].line, 1);
   story.v8.Put(story.outer - 40, FakeV8::Number(1 << 20));
   EXPECT_EQ(FramesOf(story)[1].line, 0);
   story.v8.Put(story.outer - 40, FakeV8::Number(-1));
