@@ -14,6 +14,7 @@ void FuzzGo(std::string_view input);
 void FuzzJvm(std::string_view input);
 void FuzzLog(std::string_view input);
 void FuzzPerf(std::string_view input);
+void FuzzPostgres(std::string_view input);
 void FuzzPython(std::string_view input);
 void FuzzRing(std::string_view input);
 void FuzzScope(std::string_view input);
@@ -24,12 +25,25 @@ void FuzzWatch(std::string_view input);
 
 std::span<const Fuzzer> Fuzzers() {
   static constexpr Fuzzer kFuzzers[] = {
-      {"catalog", FuzzCatalog},   {"code", FuzzCode},   {"core", FuzzCore},
-      {"debugger", FuzzDebugger}, {"elf", FuzzElf},     {"etm", FuzzEtm},
-      {"exec", FuzzExec},         {"gdb", FuzzGdb},     {"go", FuzzGo},
-      {"jvm", FuzzJvm},           {"log", FuzzLog},     {"perf", FuzzPerf},
-      {"python", FuzzPython},     {"ring", FuzzRing},   {"scope", FuzzScope},
-      {"trace", FuzzTrace},       {"units", FuzzUnits}, {"v8", FuzzV8},
+      {"catalog", FuzzCatalog},
+      {"code", FuzzCode},
+      {"core", FuzzCore},
+      {"debugger", FuzzDebugger},
+      {"elf", FuzzElf},
+      {"etm", FuzzEtm},
+      {"exec", FuzzExec},
+      {"gdb", FuzzGdb},
+      {"go", FuzzGo},
+      {"jvm", FuzzJvm},
+      {"log", FuzzLog},
+      {"perf", FuzzPerf},
+      {"postgres", FuzzPostgres},
+      {"python", FuzzPython},
+      {"ring", FuzzRing},
+      {"scope", FuzzScope},
+      {"trace", FuzzTrace},
+      {"units", FuzzUnits},
+      {"v8", FuzzV8},
       {"watch", FuzzWatch},
   };
   return kFuzzers;

@@ -16,6 +16,7 @@
 #include "fakes/fake_file_system.h"
 #include "fakes/fake_go.h"
 #include "fakes/fake_jvm.h"
+#include "fakes/fake_postgres.h"
 #include "fakes/fake_python.h"
 #include "fakes/fake_v8.h"
 #include "fakes/perf_story.h"
@@ -357,6 +358,21 @@ void WriteJvm() {
   Write("jvm", "bank", jvm.image());
 }
 
+// A session that waits for a transaction, and behind another one for a table.
+void WritePostgres() {
+  FakePostgres row;
+  row.SetTag(5, 735);
+  row.Hold(3, 1 << FakePostgres::kExclusive);
+  row.Want(0, FakePostgres::kShare);
+  Write("postgres", "row", row.image());
+  FakePostgres table;
+  table.SetTag(0, 5, 16384);
+  table.Hold(1, 1 << 1);
+  table.Want(2, FakePostgres::kAccessExclusive);
+  table.Want(0, 1);
+  Write("postgres", "queue", table.image());
+}
+
 // Two threads, one with frames of functions whose names are of any alphabet, and a lock.
 void WritePython() {
   FakePython python;
@@ -414,6 +430,7 @@ int main(int argc, char** argv) {
   WritePerfFiles();
   WriteGo();
   WriteJvm();
+  WritePostgres();
   Write("v8", "wait", FakeScriptStack().v8.image());
   WritePython();
   WriteHardwareTraces(argv[1]);

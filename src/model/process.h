@@ -91,18 +91,19 @@ enum class WaitKind {
   kCondition,
   kSemaphore,
   kBarrier,
-  kJoin,      // the end of a thread
-  kChild,     // the end of a child process
-  kRead,      // from a file
-  kWrite,     // to a file
-  kPoll,      // poll, select, epoll: any of several files
-  kAccept,    // a connection
-  kConnect,   // connect(): a place in a listener's backlog, or the other end's answer
-  kTime,      // for time to pass, only
-  kSignal,    // sigwait, pause
-  kFileLock,  // flock, fcntl
-  kOpen,      // somebody to open the other end of a named pipe
-  kRanks,     // what other ranks of its MPI job send: it runs, and polls for that
+  kJoin,        // the end of a thread
+  kChild,       // the end of a child process
+  kRead,        // from a file
+  kWrite,       // to a file
+  kPoll,        // poll, select, epoll: any of several files
+  kAccept,      // a connection
+  kConnect,     // connect(): a place in a listener's backlog, or the other end's answer
+  kTime,        // for time to pass, only
+  kSignal,      // sigwait, pause
+  kFileLock,    // flock, fcntl
+  kOpen,        // somebody to open the other end of a named pipe
+  kServerLock,  // a lock of a database server, which others of its processes have
+  kRanks,       // what other ranks of its MPI job send: it runs, and polls for that
   // what a filter of seccomp asks for each such call, to allow or to answer it
   kSupervisor,
   kOther,  // another system call
@@ -146,6 +147,8 @@ constexpr std::string_view WaitKindName(WaitKind kind) {
       return "file lock";
     case WaitKind::kOpen:
       return "open";
+    case WaitKind::kServerLock:
+      return "server lock";
     case WaitKind::kRanks:
       return "ranks";
     case WaitKind::kSupervisor:
@@ -167,12 +170,13 @@ enum class FileKind {
   kSignals,
   kEpoll,
   kProcess,
-  kQueue,      // of messages: POSIX, System V
-  kSemaphore,  // System V
-  kRing,       // io_uring
-  kNotify,     // inotify
-  kFault,      // a page that userfaultfd leaves to a process of this machine
-  kMount,      // a file system that a process of this machine serves (FUSE)
+  kQueue,       // of messages: POSIX, System V
+  kSemaphore,   // System V
+  kRing,        // io_uring
+  kNotify,      // inotify
+  kFault,       // a page that userfaultfd leaves to a process of this machine
+  kMount,       // a file system that a process of this machine serves (FUSE)
+  kServerLock,  // of WaitKind::kServerLock
   kDevice
 };
 
@@ -208,6 +212,8 @@ constexpr std::string_view FileKindName(FileKind kind) {
       return "fault";
     case FileKind::kMount:
       return "mount";
+    case FileKind::kServerLock:
+      return "server lock";
     case FileKind::kDevice:
       return "device";
     case FileKind::kUnknown:
@@ -249,6 +255,8 @@ struct WaitFile {
   // System V have no descriptor, and `others` is who used it last.
   bool is_public = false;
   bool others_unsure = false;  // of those: `others` may never do what this wait is for
+  // Of kServerLock: `others` do not have it, but want it, too, and come first.
+  bool others_queue = false;
 };
 
 // Nobody has it open: whoever knows its number may use it.
@@ -299,6 +307,11 @@ struct ThreadWait {
   bool may_be_interrupted = false;
   bool has_timeout = false;       // it ends by itself
   std::optional<TimeNs> timeout;  // how long it waits at most, where known
+  // A server ends it after so long in all, as the setting of this name has it; nothing: never.
+  std::optional<TimeNs> given_up_after;
+  std::string given_up_by;
+  // Of kServerLock: the server looks for circles of such waits after so long, and ends one of them.
+  std::optional<TimeNs> circle_ends_after;
 };
 
 // What an event loop, or the scheduler of Go, runs in turns: it has no thread of its own while it
@@ -416,6 +429,14 @@ struct RankFacts {
   uint64_t passed = 0;  // of that memory; as long as it is the same, no message has passed
 };
 
+// What a process of a database server does for a client, as its memory says.
+struct SessionFacts {
+  std::string server;  // "PostgreSQL"
+  std::string user, database, application;
+  std::string state;      // "idle in transaction"; empty: not known
+  std::string statement;  // the one that it runs, or ran last
+};
+
 struct ProcessFacts {
   int pid = 0;
   int parent = 0;
@@ -433,7 +454,8 @@ struct ProcessFacts {
   int stop_signal = 0;                 // of one that is stopped: by which; 0: not known
   bool stopped_in_background = false;  // and it is in the background of its terminal
   std::optional<RankFacts> rank;       // nothing: it is none, or nobody looked
-  int tracer = 0;                      // the process that traces it; 0: none
+  std::optional<SessionFacts> session;
+  int tracer = 0;  // the process that traces it; 0: none
   std::string tracer_name;
   std::string frozen_by;  // the file of its control group that has it frozen; empty: not known
   // what could not be looked at, and how to grant it; a sentence each

@@ -72,6 +72,7 @@ WaitFile ReadFile(const SavedJson& json) {
   file.others_unsent = TrueField(json, "others_unsent");
   file.is_public = TrueField(json, "public");
   file.others_unsure = TrueField(json, "others_unsure");
+  file.others_queue = TrueField(json, "others_queue");
   return file;
 }
 
@@ -97,6 +98,10 @@ ThreadWait ReadWait(const SavedJson& json) {
   }
   wait.has_timeout = TrueField(json, "has_timeout");
   wait.rechecks = TrueField(json, "rechecks");
+  const SavedJson& given_up = ObjectField(json, "given_up");
+  wait.given_up_after = SecondsField(given_up, "after_s");
+  wait.given_up_by = TextField(given_up, "by");
+  wait.circle_ends_after = SecondsField(json, "circle_ends_after_s");
   return wait;
 }
 

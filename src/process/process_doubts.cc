@@ -49,6 +49,7 @@ uint64_t SignalsOfWork(const ProcessFacts& process) {
   if ((process.caught_signals & kOfEnds) == kOfEnds) return caught & kOfUsers;
   const bool handles_first_user =
       process.name.starts_with("node") || process.name == "make" || process.name == "gmake";
+  if (process.name == "psql") return caught & ~SignalBit(SIGALRM);
   return handles_first_user ? caught & ~SignalBit(SIGUSR1) : caught;
 }
 
@@ -60,6 +61,12 @@ void DoubtSignals(const FindingDraft& draft, const JudgedProcesses& judged, Conf
     if (process == nullptr || SignalsFromOutside(*process) == 0 ||
         OnlyItsEndMatters(pid, draft, judged))
       continue;
+    if (process->session) {
+      finding->Lower(most, fmt::format("{} may be told to end what {} does",
+                                       Printable(process->session->server, 60),
+                                       ProcessLabel(judged.look, pid)));
+      continue;
+    }
     const uint64_t works = SignalsOfWork(*process);
     // Nobody sees the timer of alarm(2) from outside.
     const char* const which = (works & kOfTimers) != 0 ? "the signal of a timer"
@@ -160,6 +167,38 @@ void DoubtDatabases(const FindingDraft& draft, const JudgedProcesses& judged,
                                        "up",
                                        ThreadLabel(thread)));
   }
+}
+
+// What a database server ends by itself: a wait with a limit, and a circle of its own locks.
+void DoubtServers(const FindingDraft& draft, const JudgedProcesses& judged,
+                  ProcessFinding* finding) {
+  bool is_circle_of_locks = draft.kind == FindingKind::kDeadlock;
+  bool of_server = false;
+  bool of_files = false;  // which are doubted on their own
+  std::optional<TimeNs> ends_after;
+  for (const uint32_t i : draft.members) {
+    if (judged.node(i).facts == nullptr) return;
+    const ThreadWait& wait = judged.node(i).facts->wait;
+    of_server = of_server || wait.kind == WaitKind::kServerLock;
+    of_files = of_files || IsFileWait(wait.kind);
+    is_circle_of_locks = is_circle_of_locks && wait.kind == WaitKind::kServerLock;
+    if (wait.given_up_after)
+      finding->Lower(
+          Confidence::kLikely,
+          fmt::format("{} gives up after {} ({})", ThreadLabel(*judged.node(i).facts),
+                      FormatElapsed(*wait.given_up_after), Printable(wait.given_up_by, 60)));
+    if (wait.circle_ends_after)
+      ends_after = std::max(ends_after.value_or(0), *wait.circle_ends_after);
+  }
+  if (is_circle_of_locks)
+    finding->Lower(
+        ends_after && *ends_after > kSoonGivenUp ? Confidence::kLikely : Confidence::kPossible,
+        ends_after ? fmt::format("the server looks for such a circle {} after a wait has "
+                                 "begun, and ends one of them (deadlock_timeout)",
+                                 FormatElapsed(*ends_after))
+                   : "the server looks for such circles, and ends one of the waits");
+  if (of_server && !of_files && draft.kind == FindingKind::kDeadlock)
+    DoubtSignals(draft, judged, Confidence::kLikely, finding);
 }
 
 // Whether the function in which the program waits calls itself a lock: "LockWord", "spin_lock".
@@ -516,6 +555,7 @@ void JudgeConfidence(const FindingDraft& draft, const JudgedProcesses& judged,
   if (judged.looks.size() < 2 && !judged.look.whole_process_stopped)
     finding->Lower(Confidence::kLikely, "it was looked at once only");
   DoubtDatabases(draft, judged, finding);
+  DoubtServers(draft, judged, finding);
   if (HasRanks(draft, judged))
     finding->Lower(Confidence::kLikely,
                    "that no message is under way is read from the memory that the ranks share");

@@ -62,6 +62,8 @@ bool OpensWhatIsKnown(const ThreadWait& wait) {
 }
 
 ThreadStand StandOfSleeper(const ThreadFacts& thread) {
+  if (thread.wait.given_up_after && *thread.wait.given_up_after <= kSoonGivenUp)
+    return ThreadStand::kTimed;
   if (thread.wait.has_timeout || thread.wait.kind == WaitKind::kTime) return ThreadStand::kTimed;
   if (WaitsForOutside(thread.wait)) return ThreadStand::kOutside;
   if (thread.wait.kind == WaitKind::kNone || thread.wait.kind == WaitKind::kOther ||
@@ -213,6 +215,7 @@ FileSource SourceOf(const WaitFile& file, const ThreadWait& wait) {
     case FileKind::kQueue:
     case FileKind::kSemaphore:
     case FileKind::kMount:
+    case FileKind::kServerLock:
     case FileKind::kFault:
     case FileKind::kTimer:
     case FileKind::kPipe:  // without another end, reading it would end at once
@@ -516,6 +519,17 @@ void ProcessGraph::WaitForCopied(uint32_t node) {
     waits_[node].suppliers.push_back({main->second, false});
 }
 
+// What others send through the server comes over a session that is in no transaction (NOTIFY).
+bool ProcessGraph::MayBeNotified(const WaitFile& file) const {
+  if (file.kind != FileKind::kSocket) return false;
+  return std::any_of(file.others.begin(), file.others.end(), [&](const auto& other) {
+    const auto process = facts_.find(other.first);
+    if (process == facts_.end() || !process->second->session) return false;
+    const std::string& state = process->second->session->state;
+    return state != "active" && !state.starts_with("idle in transaction");
+  });
+}
+
 void ProcessGraph::AddFileEdges(uint32_t node) {
   const ThreadWait& wait = nodes_[node].facts->wait;
   const std::vector<WaitFile>& files = wait.files;
@@ -524,7 +538,8 @@ void ProcessGraph::AddFileEdges(uint32_t node) {
   std::set<int> pids(wait.children.begin(), wait.children.end());
   for (const WaitFile& file : files) {
     const FileSource source = SourceOf(file, wait);
-    if (source == FileSource::kOutside) return Stand(node, ThreadStand::kOutside);
+    if (source == FileSource::kOutside || MayBeNotified(file))
+      return Stand(node, ThreadStand::kOutside);
     if (source == FileSource::kUnknown) return Unknown(node);
     if (source == FileSource::kOwnProcess) pids.insert(own);
     for (const auto& [pid, fd] : file.others) pids.insert(pid);
@@ -644,6 +659,7 @@ void ProcessGraph::AddEdges(uint32_t node) {
     case WaitKind::kPoll:
     case WaitKind::kConnect:
     case WaitKind::kFileLock:
+    case WaitKind::kServerLock:
       return AddFileEdges(node);
     case WaitKind::kRanks:
       return AddRankEdges(node);

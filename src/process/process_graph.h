@@ -69,6 +69,9 @@ struct ProcessNode {
   bool retries = false;
 };
 
+// A wait that a server ends so soon by itself is none that lasts.
+constexpr TimeNs kSoonGivenUp = 30 * kSecond;
+
 class ProcessGraph {
  public:
   // The newest look last; one at least. They outlive this.
@@ -85,6 +88,7 @@ class ProcessGraph {
   void AddNodes(const std::vector<SystemSample>& looks);
   void AddEdges(uint32_t node);
   void AddFileEdges(uint32_t node);
+  bool MayBeNotified(const WaitFile& file) const;
   void AddSpinEdges(uint32_t node);
   void AddRankEdges(uint32_t node);
   bool MayBeMovedBySpinner(uint32_t node) const;

@@ -60,6 +60,7 @@ Json FileObject(const WaitFile& file) {
   if (file.unaccepted) json["unaccepted"] = true;
   if (file.is_public) json["public"] = true;
   if (file.others_unsure) json["others_unsure"] = true;
+  if (file.others_queue) json["others_queue"] = true;
   if (file.signals != 0) json["signals"] = file.signals;
   return json;
 }
@@ -90,6 +91,9 @@ Json WaitObject(const ThreadFacts& thread, const SystemSample& look) {
   for (const WaitFile& file : wait.files) json["files"].push_back(FileObject(file));
   json["has_timeout"] = wait.has_timeout;
   if (wait.rechecks) json["rechecks"] = true;
+  if (wait.given_up_after)
+    json["given_up"] = {{"after_s", Rounded(*wait.given_up_after)}, {"by", wait.given_up_by}};
+  if (wait.circle_ends_after) json["circle_ends_after_s"] = Rounded(*wait.circle_ends_after);
   return json;
 }
 
@@ -128,6 +132,12 @@ Json ThreadObject(const ThreadFacts& thread, const ProcessScene& scene) {
   json["does"] = DoesWhat(thread, *scene.look);
   if (const StackFrame* const frame = OwnFrame(thread)) json["where"] = FrameObject(*frame);
   return json;
+}
+
+Json SessionObject(const SessionFacts& session) {
+  return {{"server", session.server},     {"user", session.user},
+          {"database", session.database}, {"application", session.application},
+          {"state", session.state},       {"statement", session.statement}};
 }
 
 Json TaskObject(const TaskFacts& task, const ThreadFacts& thread) {
@@ -190,6 +200,7 @@ std::string ProcessLine(const ProcessFacts& process, const ProcessScene& scene, 
     json["tracer_name"] = process.tracer_name;
   }
   if (!process.frozen_by.empty()) json["frozen_by"] = process.frozen_by;
+  if (process.session) json["session"] = SessionObject(*process.session);
   json["troubles"] = process.warnings;
   return JsonLine(json);
 }

@@ -289,6 +289,7 @@ void ProcessLook::SayWhatCannotBeSeen() {
     if (walker_ != nullptr && !python_) FindGo();
     if (walker_ != nullptr) FindJava();
     if (walker_ != nullptr) FindNode();
+    if (walker_ != nullptr) FindPostgres();
     FindRank();
   }
 }
@@ -477,6 +478,7 @@ void ProcessLook::ExplainWait(const Work& work, ThreadFacts* thread) {
   wait.has_timeout = work.meaning.has_timeout;
   wait.timeout = work.meaning.timeout;
   thread->wait = std::move(wait);
+  if (ExplainPostgres(work, thread)) return;
   switch (work.meaning.kind) {
     case WaitKind::kFutex:
       ExplainFutexWait(work, thread);

@@ -29,6 +29,7 @@
 #include "process/system_call.h"
 #include "runtime/go/go_reader.h"
 #include "runtime/jvm/jvm_reader.h"
+#include "runtime/postgres/postgres_reader.h"
 #include "runtime/python/python_reader.h"
 #include "runtime/python/python_tasks.h"
 #include "runtime/python/python_waits.h"
@@ -207,6 +208,9 @@ class ProcessLook {
   void ExplainChildWait(const CallMeaning& meaning, ThreadWait* wait);
   void AddChildrenThatEnd(ThreadWait* wait);
   void ExplainSqlite(const Work& work, ThreadWait* wait);
+  void FindPostgres();
+  bool ExplainPostgres(const Work& work, ThreadFacts* thread);
+  void ExplainServerLock(const PostgresLock& lock, ThreadWait* wait);
   void FindRank();
   std::optional<uint64_t> MessagesPassed() const;
   bool TalksInOtherWays(const RankFacts& rank);
@@ -281,6 +285,7 @@ class ProcessLook {
   bool is_java_ = false;                       // whatever could be read of it
   std::map<size_t, JavaThread> java_threads_;  // by the index of facts_.threads
   std::string python_module_;                  // the file that the interpreter is in
+  uint64_t postgres_ = 0;  // where its program is; 0: it is no server that is understood
   std::set<int> leads_to_;
   std::vector<Napper> nappers_;
 };

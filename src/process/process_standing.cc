@@ -35,6 +35,7 @@ std::string WhyUnknown(const ThreadFacts& thread, const SystemSample& look) {
   if (wait.kind == WaitKind::kOpen) return "who will is not known";
   for (const WaitFile& file : wait.files) {
     if (IsOfSystemV(file)) return "whoever knows its number may";
+    if (file.kind == FileKind::kServerLock) return "who has it is not known";
     if (file.kind == FileKind::kRing)
       return "the kernel does that, and for whom it waits is not known";
     if (file.kind == FileKind::kMount) return "who serves it is not known";
@@ -199,7 +200,8 @@ class Standing {
   // socket; nothing: it is none, or there are more.
   std::optional<uint32_t> OnlyPartner(uint32_t i) const {
     const WaitKind kind = graph_.nodes()[i].facts->wait.kind;
-    if (!IsFileWait(kind) && kind != WaitKind::kFileLock) return std::nullopt;
+    if (!IsFileWait(kind) && kind != WaitKind::kFileLock && kind != WaitKind::kServerLock)
+      return std::nullopt;
     std::vector<uint32_t> partners;
     for (const WaitEdge& edge : graph_.waits()[i].suppliers) {
       const auto only = OnlyThread(edge.to);

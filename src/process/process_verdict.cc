@@ -63,6 +63,7 @@ bool IsStill(const ProcessNode& node) {
 std::string DoubtOf(const ThreadWait& wait) {
   if (wait.kind == WaitKind::kFileLock)
     return "any thread of a process may give back its lock of a file";
+  if (wait.kind == WaitKind::kServerLock) return "the server may be told to end this wait";
   if (wait.kind == WaitKind::kConnect) return "any thread of a process may accept a connection";
   if (IsFileWait(wait.kind)) return "any thread of a process may use its end of a pipe or socket";
   return wait.kind == WaitKind::kSignal ? "other signals may end this wait, too" : "";
@@ -92,6 +93,7 @@ class ProcessJudge {
   void AddSpinners();
   void AddFinding(const FindingDraft& draft);
   void AddTasks(const FindingDraft& draft, ProcessFinding* finding) const;
+  void AddSessions(const FindingDraft& draft, ProcessFinding* finding) const;
   void AddEvidence(const FindingDraft& draft, ProcessFinding* finding) const;
   void AddWhatLedThere(const FindingDraft& draft, ProcessFinding* finding) const;
   bool IsAsked(const ProcessFinding& finding) const;
@@ -120,6 +122,16 @@ void ProcessJudge::AddTasks(const FindingDraft& draft, ProcessFinding* finding) 
     for (const size_t task : draft.tasks) add(tasks[task]);
   }
   if (all > kMost) finding->evidence.push_back(fmt::format("and {} more tasks", all - kMost));
+}
+
+void ProcessJudge::AddSessions(const FindingDraft& draft, ProcessFinding* finding) const {
+  constexpr size_t kMostSessions = 6;
+  size_t told = 0;
+  for (const int pid : judged_.PidsOf(draft.members)) {
+    const ProcessFacts* const process = FindProcess(judged_.look, pid);
+    if (process == nullptr || !process->session || told++ == kMostSessions) continue;
+    finding->evidence.push_back(SessionText(*process));
+  }
 }
 
 void ProcessJudge::AddEvidence(const FindingDraft& draft, ProcessFinding* finding) const {
@@ -220,6 +232,7 @@ void ProcessJudge::AddFinding(const FindingDraft& draft) {
       !draft.tasks.empty() && node(draft.members[0]).facts->tasks[0].is_goroutine;
   JudgeConfidence(draft, judged_, &finding);
   AddTasks(draft, &finding);
+  AddSessions(draft, &finding);
   // Naps cost nobody anything: that they are for ever is worth saying only where it is likely.
   const auto naps = [&](uint32_t i) { return NapsAndLooks(*node(i).facts); };
   if (draft.kind == FindingKind::kSpin && !finding.IsBad() &&

@@ -197,6 +197,8 @@ const char* FileKindText(FileKind kind) {
       return "a page";
     case FileKind::kMount:
       return "a mount";
+    case FileKind::kServerLock:
+      return "a lock";
     case FileKind::kDevice:
       return "a device";
     default:
@@ -345,6 +347,42 @@ std::string DatabaseText(const WaitFile& file, int own, const SystemSample& look
                                                 : Processes(pids, own, look));
 }
 
+// "the lock of transaction 735 (ShareLock), held by 4712 postgres"
+std::string ServerLockText(const ThreadFacts& thread, const SystemSample& look) {
+  const std::vector<WaitFile>& files = thread.wait.files;
+  if (files.empty()) return "a lock of its server";
+  constexpr size_t kMostOfLock = 120;
+  std::string text = "the " + Printable(files[0].name, kMostOfLock);
+  if (files[0].outside) text += ", held by a prepared transaction";
+  const std::set<int> pids = HoldersOf(files[0]);
+  if (pids.empty()) return text;
+  return fmt::format("{}, {} {}{}", text,
+                     files[0].others_queue ? "which is given first to"
+                     : files[0].outside    ? "and by"
+                                           : "held by",
+                     Processes(pids, thread.pid, look),
+                     files[0].others_unknown ? " and perhaps others" : "");
+}
+
+// Of a process that serves a client of a database: "its client 4711 shop, idle in transaction
+// (fd 9)"; empty: it is none, or does not wait for that.
+std::string ClientText(const ThreadFacts& thread, const SystemSample& look) {
+  const ProcessFacts* const process = FindProcess(look, thread.pid);
+  const std::vector<WaitFile>& files = thread.wait.files;
+  const bool talks = thread.wait.kind == WaitKind::kRead || thread.wait.kind == WaitKind::kWrite;
+  if (process == nullptr || !process->session || !talks || files.size() != 1 ||
+      files[0].kind != FileKind::kSocket)
+    return "";
+  const std::set<int> pids = HoldersOf(files[0]);
+  const std::string& state = process->session->state;
+  const std::string who = pids.empty() ? "at " + Short(files[0].name)
+                                       : Processes(pids, thread.pid, look) +
+                                             (files[0].others_unknown ? " or others" : "");
+  return fmt::format("{}its client {}{} (fd {})",
+                     thread.wait.kind == WaitKind::kWrite ? "room for an answer to " : "", who,
+                     state.empty() ? "" : ", " + state, files[0].fd);
+}
+
 // "rank 1, in MPI_Recv"; "other ranks, in MPI_Barrier"
 std::string RanksText(const ThreadFacts& thread, const SystemSample& look) {
   const ProcessFacts* const process = FindProcess(look, thread.pid);
@@ -377,6 +415,7 @@ std::string WhatComesFrom(FileKind kind) {
     case FileKind::kNotify:
     case FileKind::kFault:
     case FileKind::kMount:
+    case FileKind::kServerLock:
       return "";
     case FileKind::kQueue:
       return "a message from ";
@@ -661,6 +700,7 @@ std::string WaitedFor(const ThreadFacts& thread, const SystemSample& look) {
     case WaitKind::kWrite:
     case WaitKind::kPoll:
     case WaitKind::kAccept:
+      if (std::string client = ClientText(thread, look); !client.empty()) return client;
       if (thread.system_call_name == "io_uring_enter" && !wait.files.empty() &&
           wait.files[0].kind != FileKind::kRing)
         return "an io_uring's request for " + FilesText(thread, look);
@@ -681,6 +721,8 @@ std::string WaitedFor(const ThreadFacts& thread, const SystemSample& look) {
                                 : LockText(wait.files[0], thread.pid, look) + HeldBy(thread);
     case WaitKind::kOpen:
       return OpenText(wait, look);
+    case WaitKind::kServerLock:
+      return ServerLockText(thread, look);
     case WaitKind::kRanks:
       return RanksText(thread, look);
     case WaitKind::kSupervisor:
@@ -838,6 +880,25 @@ std::vector<const StackFrame*> CallingFrames(const ThreadFacts& thread, size_t m
     if (!starts && !IsOfLibraries(*frame)) callers.push_back(frame);
   }
   return callers;
+}
+
+std::string SessionText(const ProcessFacts& process) {
+  constexpr size_t kMostStatement = 160;
+  const SessionFacts& session = *process.session;
+  std::string text = fmt::format("{} {} of {}:", IdOnHost(process.pid), Short(process.name),
+                                 Short(session.server));
+  const auto add = [&](const char* what, const std::string& value) {
+    if (!value.empty()) text += fmt::format(" {}{},", what, Short(value));
+  };
+  add("user ", session.user);
+  add("database ", session.database);
+  add("application ", session.application);
+  add("", session.state);
+  if (!session.statement.empty())
+    return fmt::format("{} {} {}", text, session.state == "active" ? "runs" : "ran last",
+                       Printable(session.statement, kMostStatement));
+  text.pop_back();
+  return text;
 }
 
 std::string TaskText(const TaskFacts& task) {

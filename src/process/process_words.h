@@ -58,6 +58,10 @@ std::vector<const StackFrame*> CallingFrames(const ThreadFacts& thread, size_t m
 // "is stopped by SIGSTOP", "is held by 4711 gdb, which traces it": of one whose threads are.
 std::string StandsStill(const ProcessFacts& process, ThreadState state);
 
+// "4712 postgres of PostgreSQL: user shop, database shop, idle in transaction, ran last UPDATE ..."
+// of one that has a session.
+std::string SessionText(const ProcessFacts& process);
+
 // "task Task-2 waits for lock index_lock, held by Task-3   take_both  bank.py:31".
 std::string TaskText(const TaskFacts& task);
 // "ask" of "main.<locals>.ask", a function inside of a function of Python; others as they are.
