@@ -98,11 +98,7 @@ class FakeGo : public FakeMemory {
         },
         [this](uint64_t address, void* into, size_t bytes) {
           ++reads;
-          if (address < kBegin || address - kBegin > image_.size() ||
-              bytes > image_.size() - (address - kBegin))
-            return false;
-          std::memcpy(into, image_.data() + (address - kBegin), bytes);
-          return true;
+          return FakeMemory::Read(address, into, bytes);
         });
   }
   size_t reads = 0;

@@ -31,6 +31,13 @@ class FakeMemory {
   void PutText(uint64_t at, const std::string& text) {
     image_.replace(at - begin_, text.size(), text);
   }
+  // Of the process, while it is as large as this.
+  bool Read(uint64_t address, void* into, size_t bytes) const {
+    const uint64_t at = address - begin_;
+    if (at > image_.size() || bytes > image_.size() - at) return false;
+    if (bytes > 0) std::memcpy(into, image_.data() + at, bytes);
+    return true;
+  }
   // Any byte of it may be changed.
   std::string& image() { return image_; }
 

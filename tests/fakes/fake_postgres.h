@@ -107,11 +107,7 @@ class FakePostgres : public FakeMemory {
     };
     const ReadMemory read = [this](uint64_t address, void* into, size_t bytes) {
       ++reads;
-      if (address < kBegin || address - kBegin > image_.size() ||
-          bytes > image_.size() - (address - kBegin))
-        return false;
-      std::memcpy(into, image_.data() + (address - kBegin), bytes);
-      return true;
+      return FakeMemory::Read(address, into, bytes);
     };
     return ReadPostgresSession(pid, find, read, warning);
   }

@@ -202,10 +202,7 @@ class FakePython : public FakeMemory {
     };
     return PythonReader::Open(file, find, [this](uint64_t address, void* into, size_t bytes) {
       ++reads;
-      const uint64_t at = address - kImageBegin;
-      if (at > image_.size() || bytes > image_.size() - at) return false;
-      if (bytes > 0) std::memcpy(into, image_.data() + at, bytes);
-      return true;
+      return FakeMemory::Read(address, into, bytes);
     });
   }
   // "take bank.py:11", of thread 4711.

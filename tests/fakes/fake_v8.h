@@ -149,11 +149,7 @@ class FakeV8 : public FakeMemory {
           return found == symbols_.end() ? std::nullopt : std::optional(found->second);
         },
         [this](uint64_t address, void* into, size_t bytes) {
-          if (address < kBegin || address - kBegin > image_.size() ||
-              bytes > image_.size() - (address - kBegin))
-            return false;
-          std::memcpy(into, image_.data() + (address - kBegin), bytes);
-          return true;
+          return FakeMemory::Read(address, into, bytes);
         });
   }
 
