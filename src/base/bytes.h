@@ -56,6 +56,13 @@ std::optional<T> ValueOf(std::string_view bytes) {
   return value;
 }
 
+// A number of this machine at `offset` of an object; 0 where that ends before.
+template <typename Number>
+Number NumberAt(std::string_view object, size_t offset) {
+  if (offset > object.size()) return {};
+  return ValueOf<Number>(object.substr(offset)).value_or(Number{});
+}
+
 }  // namespace hangscope
 
 #endif

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/bytes.h"
 #include "runtime/postgres/postgres_layout.h"
 
 namespace hangscope {
@@ -45,14 +46,6 @@ constexpr uint32_t kExcludes[] = {0,
                                   ModeMask(3, 8),
                                   ModeMask(2, 8),
                                   ModeMask(1, 8)};
-
-template <typename Number>
-Number FieldAt(std::string_view bytes, size_t offset) {
-  Number number = {};
-  if (offset + sizeof number <= bytes.size())
-    std::memcpy(&number, bytes.data() + offset, sizeof number);
-  return number;
-}
 
 class SessionReader {
  public:
@@ -124,8 +117,8 @@ std::optional<TimeNs> SessionReader::Limit(std::string_view name) const {
 bool SessionReader::FindProcs() {
   const auto header = ObjectAt(Variable<uint64_t>("ProcGlobal").value_or(0), kServerHeaderBytes);
   if (!header) return false;
-  procs_ = FieldAt<uint64_t>(*header, kAllProcs);
-  const auto count = FieldAt<uint32_t>(*header, kProcCount);
+  procs_ = NumberAt<uint64_t>(*header, kAllProcs);
+  const auto count = NumberAt<uint32_t>(*header, kProcCount);
   const auto prepared = Variable<int32_t>("max_prepared_xacts").value_or(0);
   if (procs_ == 0 || count == 0 || count > kMostProcs) return false;
   most_procs_ = count + static_cast<uint32_t>(
@@ -140,37 +133,37 @@ bool SessionReader::IsProc(uint64_t address) const {
 
 void SessionReader::ReadClient(int pid, PostgresSession* session) const {
   if (const auto port = ObjectAt(Variable<uint64_t>("MyProcPort").value_or(0), kPortBytes)) {
-    session->socket = FieldAt<int32_t>(*port, kPortSocket);
-    session->database = TextAt(FieldAt<uint64_t>(*port, kPortDatabase), kMostNameBytes);
-    session->user = TextAt(FieldAt<uint64_t>(*port, kPortUser), kMostNameBytes);
+    session->socket = NumberAt<int32_t>(*port, kPortSocket);
+    session->database = TextAt(NumberAt<uint64_t>(*port, kPortDatabase), kMostNameBytes);
+    session->user = TextAt(NumberAt<uint64_t>(*port, kPortUser), kMostNameBytes);
   }
   const auto status = ObjectAt(Variable<uint64_t>("MyBEEntry").value_or(0), kStatusBytes);
-  if (!status || FieldAt<int32_t>(*status, kStatusPid) != pid) return;
+  if (!status || NumberAt<int32_t>(*status, kStatusPid) != pid) return;
   constexpr const char* kStates[] = {"",
                                      "idle",
                                      "active",
                                      "idle in transaction",
                                      "in a fast-path call",
                                      "idle in transaction (aborted)"};
-  const auto state = FieldAt<uint32_t>(*status, kStatusState);
+  const auto state = NumberAt<uint32_t>(*status, kStatusState);
   if (state < std::size(kStates)) session->state = kStates[state];
-  session->application = TextAt(FieldAt<uint64_t>(*status, kStatusApplication), kMostNameBytes);
-  session->statement = TextAt(FieldAt<uint64_t>(*status, kStatusStatement), kMostStatementBytes);
+  session->application = TextAt(NumberAt<uint64_t>(*status, kStatusApplication), kMostNameBytes);
+  session->statement = TextAt(NumberAt<uint64_t>(*status, kStatusStatement), kMostStatementBytes);
 }
 
 // "postgres" where it is the session's own, else its number.
 std::string SessionReader::DatabaseName(uint32_t database, const PostgresSession& session) const {
-  const bool is_own = database == FieldAt<uint32_t>(proc_, kProcDatabase);
+  const bool is_own = database == NumberAt<uint32_t>(proc_, kProcDatabase);
   return is_own && !session.database.empty() ? session.database : std::to_string(database);
 }
 
 std::string SessionReader::NameOf(const std::string& lock, const PostgresSession& session) const {
-  const auto a = FieldAt<uint32_t>(lock, 0), b = FieldAt<uint32_t>(lock, 4),
-             c = FieldAt<uint32_t>(lock, 8);
-  const auto d = FieldAt<uint16_t>(lock, 12);
+  const auto a = NumberAt<uint32_t>(lock, 0), b = NumberAt<uint32_t>(lock, 4),
+             c = NumberAt<uint32_t>(lock, 8);
+  const auto d = NumberAt<uint16_t>(lock, 12);
   const std::string of_database =
       a == 0 ? std::string(" of all databases") : " of database " + DatabaseName(a, session);
-  switch (FieldAt<uint8_t>(lock, 14)) {
+  switch (NumberAt<uint8_t>(lock, 14)) {
     case 0:
       return fmt::format("lock of relation {}{}", b, of_database);
     case 1:
@@ -204,7 +197,7 @@ std::string SessionReader::NameOf(const std::string& lock, const PostgresSession
 
 void SessionReader::AddHolder(uint64_t proc, PostgresLock* found) const {
   const auto bytes = IsProc(proc) ? ObjectAt(proc, kProcBytes) : std::nullopt;
-  const int pid = bytes ? FieldAt<int32_t>(*bytes, kProcPid) : -1;
+  const int pid = bytes ? NumberAt<int32_t>(*bytes, kProcPid) : -1;
   if (pid < 0 || found->holders.size() == kMostPostgresHolders) {
     found->is_cut = true;
   } else if (pid == 0) {
@@ -217,49 +210,49 @@ void SessionReader::AddHolder(uint64_t proc, PostgresLock* found) const {
 // Who has it in a mode that excludes the wanted one, and is not of the same group.
 void SessionReader::AddHolders(const std::string& lock, PostgresLock* found) const {
   const uint64_t head = found->address + kLockHolders;
-  uint64_t link = FieldAt<uint64_t>(lock, kLockHolders + 8);
+  uint64_t link = NumberAt<uint64_t>(lock, kLockHolders + 8);
   for (size_t i = 0; link != head; ++i) {
     const auto holder =
         i == kMostListed ? std::nullopt : ObjectAt(link - kHolderLink, kHolderBytes);
-    if (!holder || FieldAt<uint64_t>(*holder, 0) != found->address) {
+    if (!holder || NumberAt<uint64_t>(*holder, 0) != found->address) {
       found->is_cut = true;
       return;
     }
-    const bool excludes = (FieldAt<uint32_t>(*holder, kHoldMask) & excluded_) != 0;
-    if (excludes && FieldAt<uint64_t>(*holder, kHolderGroup) != group_)
-      AddHolder(FieldAt<uint64_t>(*holder, kHolderProc), found);
-    link = FieldAt<uint64_t>(*holder, kHolderLink + 8);
+    const bool excludes = (NumberAt<uint32_t>(*holder, kHoldMask) & excluded_) != 0;
+    if (excludes && NumberAt<uint64_t>(*holder, kHolderGroup) != group_)
+      AddHolder(NumberAt<uint64_t>(*holder, kHolderProc), found);
+    link = NumberAt<uint64_t>(*holder, kHolderLink + 8);
   }
 }
 
 // Who stands before it in the queue, and wants a mode that excludes the wanted one.
 void SessionReader::AddQueue(const std::string& lock, PostgresLock* found) const {
   const uint64_t head = found->address + kLockWaiters;
-  uint64_t link = FieldAt<uint64_t>(lock, kLockWaiters + 8);
+  uint64_t link = NumberAt<uint64_t>(lock, kLockWaiters + 8);
   for (size_t i = 0; link != own_; ++i) {
     const auto waiter =
         i == kMostListed || !IsProc(link) ? std::nullopt : ObjectAt(link, kProcBytes);
-    if (link == head || !waiter || FieldAt<uint64_t>(*waiter, kWaitLock) != found->address) {
+    if (link == head || !waiter || NumberAt<uint64_t>(*waiter, kWaitLock) != found->address) {
       found->is_cut = true;  // it does not stand there
       return;
     }
-    const auto mode = FieldAt<int32_t>(*waiter, kWaitMode);
-    const uint64_t leader = FieldAt<uint64_t>(*waiter, kGroupLeader);
+    const auto mode = NumberAt<int32_t>(*waiter, kWaitMode);
+    const uint64_t leader = NumberAt<uint64_t>(*waiter, kGroupLeader);
     const bool excludes =
         mode >= 1 && mode <= kHighestMode && (excluded_ & ModeMask(mode, mode)) != 0;
     if (excludes && (leader == 0 ? link : leader) != group_) AddHolder(link, found);
-    link = FieldAt<uint64_t>(*waiter, kProcNext);
+    link = NumberAt<uint64_t>(*waiter, kProcNext);
   }
 }
 
 std::optional<PostgresLock> SessionReader::ReadLock(const PostgresSession& session) const {
   PostgresLock found;
-  found.address = FieldAt<uint64_t>(proc_, kWaitLock);
-  const auto mode = FieldAt<int32_t>(proc_, kWaitMode);
+  found.address = NumberAt<uint64_t>(proc_, kWaitLock);
+  const auto mode = NumberAt<int32_t>(proc_, kWaitMode);
   const auto lock = ObjectAt(found.address, kLockBytes);
-  const auto own = ObjectAt(FieldAt<uint64_t>(proc_, kWaitProcLock), kHolderBytes);
+  const auto own = ObjectAt(NumberAt<uint64_t>(proc_, kWaitProcLock), kHolderBytes);
   if (!lock || !own || mode < 1 || mode > kHighestMode ||
-      FieldAt<uint64_t>(*own, 0) != found.address || FieldAt<uint64_t>(*own, kHolderProc) != own_)
+      NumberAt<uint64_t>(*own, 0) != found.address || NumberAt<uint64_t>(*own, kHolderProc) != own_)
     return std::nullopt;
   found.name = NameOf(*lock, session);
   if (found.name.empty()) return std::nullopt;
@@ -277,13 +270,13 @@ std::optional<PostgresSession> SessionReader::Read(int pid, std::string* warning
   own_ = own.value_or(0);
   if (own && own_ == 0) return std::nullopt;  // it is the one that begins the others
   const auto bytes = ObjectAt(own_, kProcBytes);
-  if (!bytes || !FindProcs() || FieldAt<int32_t>(*bytes, kProcPid) != pid ||
-      FieldAt<uint32_t>(*bytes, kProcNumber) != (own_ - procs_) / kProcBytes) {
+  if (!bytes || !FindProcs() || NumberAt<int32_t>(*bytes, kProcPid) != pid ||
+      NumberAt<uint32_t>(*bytes, kProcNumber) != (own_ - procs_) / kProcBytes) {
     *warning = fmt::format("its memory does not look as PostgreSQL {} has it", kPostgresVersion);
     return std::nullopt;
   }
   proc_ = *bytes;
-  const uint64_t leader = FieldAt<uint64_t>(proc_, kGroupLeader);
+  const uint64_t leader = NumberAt<uint64_t>(proc_, kGroupLeader);
   group_ = leader == 0 ? own_ : leader;
   PostgresSession session;
   ReadClient(pid, &session);
@@ -292,17 +285,17 @@ std::optional<PostgresSession> SessionReader::Read(int pid, std::string* warning
   session.idle_timeout = Limit("IdleSessionTimeout");
   session.idle_in_transaction_timeout = Limit("IdleInTransactionSessionTimeout");
   session.deadlock_timeout = Limit("DeadlockTimeout");
-  const auto event = FieldAt<uint32_t>(proc_, kWaitEvent);
+  const auto event = NumberAt<uint32_t>(proc_, kWaitEvent);
   const bool waits_for_lock = (event & kEventClass) == kLockEvents &&
-                              FieldAt<uint32_t>(proc_, kWaitStatus) == kIsWaiting &&
-                              FieldAt<uint64_t>(proc_, kWaitLock) != 0;
+                              NumberAt<uint32_t>(proc_, kWaitStatus) == kIsWaiting &&
+                              NumberAt<uint64_t>(proc_, kWaitLock) != 0;
   if (event == kClientRead || event == kClientWrite) {
     session.wait = event == kClientRead ? PostgresSession::Wait::kReadClient
                                         : PostgresSession::Wait::kWriteClient;
   } else if ((event & kEventClass) == kActivityEvents) {
     session.wait = PostgresSession::Wait::kWork;
   } else if (waits_for_lock) {
-    const auto mode = FieldAt<int32_t>(proc_, kWaitMode);
+    const auto mode = NumberAt<int32_t>(proc_, kWaitMode);
     if (mode >= 1 && mode <= kHighestMode) excluded_ = kExcludes[mode];
     session.lock = ReadLock(session);
     if (session.lock) session.wait = PostgresSession::Wait::kLock;

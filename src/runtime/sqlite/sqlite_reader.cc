@@ -1,9 +1,10 @@
 #include "runtime/sqlite/sqlite_reader.h"
 
 #include <algorithm>
-#include <cstring>
 #include <set>
 #include <string>
+
+#include "base/bytes.h"
 
 namespace hangscope {
 namespace {
@@ -15,14 +16,6 @@ constexpr size_t kDatabaseBytes = 32;      // of an entry of its list
 constexpr int kMostDatabases = 127;        // SQLite's own limit, with "main" and "temp"
 constexpr size_t kPagerBytes = 512;
 constexpr int kHighestDescriptor = 1 << 20;
-
-template <typename Number>
-Number At(std::string_view bytes, size_t offset) {
-  Number number = {};
-  if (offset + sizeof number <= bytes.size())
-    std::memcpy(&number, bytes.data() + offset, sizeof number);
-  return number;
-}
 
 // An object as it is in memory.
 std::string Bytes(const ReadMemory& read, uint64_t address, size_t bytes) {
@@ -45,12 +38,12 @@ class Connection {
     Connection connection(address, read);
     const std::string begin = Bytes(read, address, kOfDatabaseCount + sizeof(int));
     if (begin.empty()) return std::nullopt;
-    connection.databases_ = hangscope::At<uint64_t>(begin, kOfDatabases);
-    connection.count_ = hangscope::At<int>(begin, kOfDatabaseCount);
+    connection.databases_ = hangscope::NumberAt<uint64_t>(begin, kOfDatabases);
+    connection.count_ = hangscope::NumberAt<int>(begin, kOfDatabaseCount);
     if (connection.count_ < 2 || connection.count_ > kMostDatabases || !connection.HasMainAndTemp())
       return std::nullopt;
     connection.bytes_ = Bytes(read, address, kConnectionBytes);
-    connection.vfs_ = hangscope::At<uint64_t>(begin, 0);
+    connection.vfs_ = hangscope::NumberAt<uint64_t>(begin, 0);
     return connection;
   }
 
@@ -61,21 +54,22 @@ class Connection {
   std::optional<size_t> Places() const {
     for (size_t at = kOfDatabaseCount + kWord; at + 2 * kDatabaseBytes < bytes_.size();
          at += kWord) {
-      if (IsText(read_, hangscope::At<uint64_t>(bytes_, at), "main") &&
-          IsText(read_, hangscope::At<uint64_t>(bytes_, at + kDatabaseBytes), "temp"))
+      if (IsText(read_, hangscope::NumberAt<uint64_t>(bytes_, at), "main") &&
+          IsText(read_, hangscope::NumberAt<uint64_t>(bytes_, at + kDatabaseBytes), "temp"))
         return at;
     }
     return std::nullopt;
   }
-  uint64_t Word(size_t at) const { return hangscope::At<uint64_t>(bytes_, at); }
-  int Number(size_t at) const { return hangscope::At<int>(bytes_, at); }
+  uint64_t Word(size_t at) const { return hangscope::NumberAt<uint64_t>(bytes_, at); }
+  int Number(size_t at) const { return hangscope::NumberAt<int>(bytes_, at); }
 
   std::vector<uint64_t> Trees() const {
     std::vector<uint64_t> trees;
     for (int i = 0; i < count_; ++i) {
       const std::string entry =
           Bytes(read_, databases_ + static_cast<uint64_t>(i) * kDatabaseBytes, kDatabaseBytes);
-      if (const auto tree = hangscope::At<uint64_t>(entry, kWord); tree != 0) trees.push_back(tree);
+      if (const auto tree = hangscope::NumberAt<uint64_t>(entry, kWord); tree != 0)
+        trees.push_back(tree);
     }
     return trees;
   }
@@ -87,8 +81,8 @@ class Connection {
   Connection(uint64_t address, const ReadMemory& read) : address_(address), read_(read) {}
   bool HasMainAndTemp() const {
     const std::string entries = Bytes(read_, databases_, 2 * kDatabaseBytes);
-    return !entries.empty() && IsText(read_, hangscope::At<uint64_t>(entries, 0), "main") &&
-           IsText(read_, hangscope::At<uint64_t>(entries, kDatabaseBytes), "temp");
+    return !entries.empty() && IsText(read_, hangscope::NumberAt<uint64_t>(entries, 0), "main") &&
+           IsText(read_, hangscope::NumberAt<uint64_t>(entries, kDatabaseBytes), "temp");
   }
 
   uint64_t address_;
@@ -108,25 +102,25 @@ struct Tree {
 
 std::optional<Tree> TreeAt(uint64_t address, const Connection& connection, const ReadMemory& read) {
   const std::string tree = Bytes(read, address, 2 * kWord);
-  if (tree.empty() || At<uint64_t>(tree, 0) != connection.address()) return std::nullopt;
-  const auto shared = At<uint64_t>(tree, kWord);
-  const auto pager = At<uint64_t>(Bytes(read, shared, kWord), 0);
+  if (tree.empty() || NumberAt<uint64_t>(tree, 0) != connection.address()) return std::nullopt;
+  const auto shared = NumberAt<uint64_t>(tree, kWord);
+  const auto pager = NumberAt<uint64_t>(Bytes(read, shared, kWord), 0);
   const std::string fields = Bytes(read, pager, kPagerBytes);
-  if (At<uint64_t>(fields, 0) != connection.vfs()) return std::nullopt;
+  if (NumberAt<uint64_t>(fields, 0) != connection.vfs()) return std::nullopt;
   Tree found;
   found.objects = {address, shared, pager};
   for (size_t at = kWord; at + kWord <= fields.size(); at += kWord) {
     constexpr size_t kOfInode = 2 * kWord, kOfDescriptor = 3 * kWord, kOfLevel = 28;
-    const std::string file = Bytes(read, At<uint64_t>(fields, at), kOfLevel + 4);
-    if (file.empty() || At<uint64_t>(file, kWord) != connection.vfs()) continue;
-    found.file.fd = At<int>(file, kOfDescriptor);
-    const auto level = At<uint8_t>(file, kOfLevel);
-    if (At<uint64_t>(file, 0) == 0 || found.file.fd < 0 || found.file.fd > kHighestDescriptor ||
-        level > static_cast<uint8_t>(SqliteLevel::kExclusive))
+    const std::string file = Bytes(read, NumberAt<uint64_t>(fields, at), kOfLevel + 4);
+    if (file.empty() || NumberAt<uint64_t>(file, kWord) != connection.vfs()) continue;
+    found.file.fd = NumberAt<int>(file, kOfDescriptor);
+    const auto level = NumberAt<uint8_t>(file, kOfLevel);
+    if (NumberAt<uint64_t>(file, 0) == 0 || found.file.fd < 0 ||
+        found.file.fd > kHighestDescriptor || level > static_cast<uint8_t>(SqliteLevel::kExclusive))
       return std::nullopt;  // not open, as that of "temp" usually is
     found.file.level = static_cast<SqliteLevel>(level);
-    const std::string inode = Bytes(read, At<uint64_t>(file, kOfInode), 4 * kWord);
-    found.file.readers = std::max(At<int>(inode, 3 * kWord), 0);
+    const std::string inode = Bytes(read, NumberAt<uint64_t>(file, kOfInode), 4 * kWord);
+    found.file.readers = std::max(NumberAt<int>(inode, 3 * kWord), 0);
     return found;
   }
   return std::nullopt;
@@ -161,7 +155,7 @@ std::optional<SqliteNap> NapOf(const Connection& connection, std::string_view st
   std::stable_sort(trees.begin(), trees.end(), [&](const Tree& a, const Tree& b) {
     const auto where = [&](const Tree& tree) {
       for (size_t at = 0; at + kWord <= stack.size(); at += kWord) {
-        if (tree.objects.count(At<uint64_t>(stack, at)) != 0) return at;
+        if (tree.objects.count(NumberAt<uint64_t>(stack, at)) != 0) return at;
       }
       return stack.size();
     };
@@ -178,7 +172,7 @@ std::optional<SqliteNap> FindSqliteNap(std::string_view stack, const std::vector
   stack = stack.substr(0, kMostStack);
   std::set<uint64_t> seen;
   for (size_t at = 0; at + kWord <= stack.size(); at += kWord) {
-    const auto word = At<uint64_t>(stack, at);
+    const auto word = NumberAt<uint64_t>(stack, at);
     if (word % kWord != 0 || !seen.insert(word).second) continue;
     const auto connection = Connection::At(word, read);
     if (!connection) continue;
