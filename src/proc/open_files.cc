@@ -482,12 +482,10 @@ WaitFile OpenFiles::DescribeQueue(int pid, int fd, bool wants_read) {
   file.name = *target;
   file.is_public = !target->ends_with(" (deleted)");
   bool only_kept = true;  // whoever could end this has opened it for both, as those do who take
-  for (const auto& [holder, descriptor] : HoldersOf(*target)) {
-    const auto other = proc_.Identify(DescriptorPath(holder, descriptor));
+  for (const auto& [holder, descriptor] :
+       HoldersOfFile(*target, identity->inode, identity->device)) {
     const DescriptorInfo info = Info(holder, descriptor);
-    const bool is_same =
-        other && other->inode == identity->inode && other->device == identity->device;
-    if (!is_same || !(wants_read ? MayWrite(info.flags) : MayRead(info.flags)) ||
+    if (!(wants_read ? MayWrite(info.flags) : MayRead(info.flags)) ||
         (wants_read && holder != pid && OnlyReceives(holder, descriptor)))
       continue;
     file.others.emplace_back(holder, descriptor);
@@ -608,31 +606,36 @@ std::vector<int> OpenFiles::ProcessesThatMap(const std::string& device, uint64_t
   return processes;
 }
 
+// Of those whose descriptors lead to that name, who has that very file.
+OpenFiles::Holders OpenFiles::HoldersOfFile(const std::string& name, uint64_t inode,
+                                            const std::optional<std::string>& device) {
+  Holders holders;
+  for (const auto& [holder, descriptor] : HoldersOf(name)) {
+    const auto identity = proc_.Identify(DescriptorPath(holder, descriptor));
+    if (identity && identity->inode == inode && (!device || identity->device == *device))
+      holders.emplace_back(holder, descriptor);
+  }
+  return holders;
+}
+
 void OpenFiles::DescribeEnd(int pid, WaitFile* file) {
   if (file->kind == FileKind::kDevice) file->outside = file->name != "/dev/null";
   if (file->kind != FileKind::kFile) return;
   file->outside = !file->name.ends_with(" (deleted)");
   const auto own = proc_.Identify(DescriptorPath(pid, file->fd));
   if (file->outside || !own) return;
+  const Holders holders = HoldersOfFile(file->name, own->inode, own->device);
   file->others.clear();
-  Holders holders;
-  for (const auto& [holder, descriptor] : HoldersOf(file->name)) {
-    const auto identity = proc_.Identify(DescriptorPath(holder, descriptor));
-    if (!identity || identity->inode != own->inode || identity->device != own->device) continue;
-    holders.emplace_back(holder, descriptor);
-    if (holder != pid) file->others.emplace_back(holder, descriptor);
-  }
+  std::copy_if(holders.begin(), holders.end(), std::back_inserter(file->others),
+               [pid](const auto& holder) { return holder.first != pid; });
   file->others_unknown = hidden_ > 0 || MayBeElsewhere(pid, holders);
 }
 
 std::vector<int> OpenFiles::ProcessesWithOpen(int pid, const MemoryMapping& mapping,
                                               bool* all_known) {
   std::vector<int> processes;
-  Holders holders;
-  for (const auto& [holder, descriptor] : HoldersOf(mapping.path)) {
-    const auto identity = proc_.Identify(DescriptorPath(holder, descriptor));
-    if (!identity || identity->inode != mapping.inode) continue;
-    holders.emplace_back(holder, descriptor);
+  const Holders holders = HoldersOfFile(mapping.path, mapping.inode, std::nullopt);
+  for (const auto& [holder, descriptor] : holders) {
     if (processes.empty() || processes.back() != holder) processes.push_back(holder);
   }
   *all_known = !MayBeElsewhere(pid, holders);

@@ -92,6 +92,8 @@ class OpenFiles {
   std::vector<FileLockLine> ReadLocks() const;
   const std::vector<FileLockLine>& Locks();
   const Holders& HoldersOf(const std::string& target);
+  Holders HoldersOfFile(const std::string& name, uint64_t inode,
+                        const std::optional<std::string>& device);
   DescriptorInfo Info(int pid, int fd) const;
   bool HiddenMayHave(int pid, const Holders& holders) const;
   bool CameFromOutside(const Holders& holders) const;
