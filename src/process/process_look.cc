@@ -11,6 +11,7 @@
 #include <climits>
 #include <iterator>
 
+#include "base/file_system.h"
 #include "proc/system_call_32.h"
 #include "process/process_graph.h"
 #include "process/signal_sets.h"
@@ -62,8 +63,6 @@ bool LetsNoSignalIn(const TaskStatus& status) {
   const uint64_t without = ((kDoNothing | kStop) & ~status.caught_signals) | status.ignored_signals;
   return (~status.blocked_signals & ~without & ~kLibrarySignals & ~SignalBit(SIGKILL)) == 0;
 }
-
-std::string BaseNameOf(const std::string& path) { return path.substr(path.rfind('/') + 1); }
 
 bool IsThisProgram(const ProcFolder& proc, int pid) {
   const auto own = proc.Link("self/exe");
@@ -297,13 +296,13 @@ void ProcessLook::SayWhatCannotBeSeen() {
 // In the program's file or in a library of its own.
 void ProcessLook::FindPython() {
   const auto is_interpreter = [](const MemoryMapping& mapping) {
-    const std::string name = BaseNameOf(mapping.path);
+    const std::string name = NameOf(mapping.path);
     return name.starts_with("python3") || name.starts_with("libpython3");
   };
   std::string why_not;
   for (const MemoryMapping& mapping : mappings_) {
     if (!mapping.executable || !is_interpreter(mapping)) continue;
-    python_module_ = BaseNameOf(mapping.path);
+    python_module_ = NameOf(mapping.path);
     auto python = PythonReader::Open(
         python_module_,
         [&](std::string_view name) { return walker_->AddressOf(mapping.begin, name); },

@@ -10,6 +10,7 @@
 #include <iterator>
 
 #include "base/build_features.h"
+#include "base/file_system.h"
 #include "process/process_graph.h"
 #include "process/process_look.h"
 #include "process/signal_sets.h"
@@ -93,8 +94,6 @@ bool IsOfSystem(const MemoryMapping& mapping) {
 bool IsOfLibraryInProgram(const std::string& variable) {
   return variable.starts_with("__") || variable.starts_with("_dl_");
 }
-
-std::string NameOfProgram(const std::string& path) { return path.substr(path.rfind('/') + 1); }
 
 std::string BaseOf(const std::string& variable) { return variable.substr(0, variable.find('+')); }
 
@@ -364,7 +363,7 @@ bool ProcessLook::RunsAWritingProgram(int pid) {
   const auto maps = context_.proc.Read(fmt::format("{}/maps", pid));
   const auto program = context_.proc.Link(fmt::format("{}/exe", pid));
   const auto own = context_.proc.Link("self/exe");
-  if (!maps || !program || !own || NameOfProgram(*program) == NameOfProgram(*own)) return false;
+  if (!maps || !program || !own || NameOf(*program) == NameOf(*own)) return false;
   std::set<std::string> asked;
   for (const MemoryMapping& mapping : ParseMemoryMappings(*maps)) {
     const bool is_program = mapping.path == *program;

@@ -16,6 +16,7 @@
 #include <set>
 #include <tuple>
 
+#include "base/file_system.h"
 #include "code/debug_info.h"
 #include "code/program_file.h"
 #include "code/rust_names.h"
@@ -34,11 +35,6 @@ constexpr uint64_t kLargestFunction = 64 << 10;
 bool IsKeptByCalls(size_t number) { return number == 3 || number >= 12; }
 
 char* debug_info_path = nullptr;  // the usual folders; libdw wants it to outlive the Dwfl
-
-std::string BaseName(const std::string& path) {
-  const size_t slash = path.rfind('/');
-  return slash == std::string::npos ? path : path.substr(slash + 1);
-}
 
 // Where packages of the system put libraries and what belongs to them.
 bool IsOfSystem(std::string_view path) {
@@ -696,7 +692,7 @@ std::vector<StackFrame> StackWalker::FindNames(uint64_t pc) {
   // libdw takes the mappings of a file for one module, with all that is of no file between them.
   const MemoryMapping* const mapping = FindMapping(mappings_, pc);
   if (module == nullptr || mapping == nullptr || mapping->path.empty()) return {outer};
-  outer.module = BaseName(PathOf(module));
+  outer.module = NameOf(PathOf(module));
   ModuleSource& source = SourceOf(module);
   outer.of_system = source.of_system;
   const ModuleSymbols::Symbol* const symbol = SymbolsOf(module).Function(pc);
@@ -712,7 +708,7 @@ std::vector<StackFrame> StackWalker::FindNames(uint64_t pc) {
     if (each.is_inlined || outer.function.empty() || outer.function.ends_with("{{closure}}"))
       frame.function = each.function;
     frame.of_system = outer.of_system || each.of_library;
-    if (each.line != 0) frame.source = fmt::format("{}:{}", BaseName(each.path), each.line);
+    if (each.line != 0) frame.source = fmt::format("{}:{}", NameOf(each.path), each.line);
   }
   if (!frames.empty()) return frames;
   outer.of_system = outer.of_system ||

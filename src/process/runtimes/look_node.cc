@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/file_system.h"
 #include "process/process_look.h"
 #include "process/signal_sets.h"
 
@@ -17,7 +18,7 @@ namespace {
 constexpr std::string_view kBuiltins = "Builtins_";
 
 bool IsOfNode(const MemoryMapping& mapping) {
-  const std::string_view name = std::string_view(mapping.path).substr(mapping.path.rfind('/') + 1);
+  const std::string name = NameOf(mapping.path);
   return name == "node" || name == "nodejs" || name.starts_with("libnode.so");
 }
 

@@ -6,6 +6,8 @@
 #include <limits>
 #include <string_view>
 
+#include "base/file_system.h"
+
 namespace hangscope {
 namespace {
 
@@ -20,7 +22,8 @@ constexpr size_t kLongestTable = 1 << 20;
 constexpr size_t kMostFramesOfV8 = 1 << 14;
 constexpr uint64_t kFurthestExit = 1 << 10;  // in bytes
 constexpr int64_t kMostScopeLocals = 75;     // of which a list has the names
-constexpr int64_t kScopeWordsBehindLocals = 12;
+constexpr uint64_t kScopeWordsOfName = 3;    // behind its locals
+constexpr uint64_t kScopeWordsBehindLocals = 12;
 
 bool IsObject(uint64_t word) { return (word & kTagMask) == kObjectTag; }
 bool IsNumber(uint64_t word) { return (word & 1) == 0; }
@@ -57,11 +60,15 @@ Result<std::unique_ptr<V8Reader>> V8Reader::Open(const FindV8Symbol& find, ReadM
   return std::unique_ptr<V8Reader>(new V8Reader(*layout, std::move(read)));
 }
 
-uint64_t V8Reader::Field(uint64_t object, int64_t offset) {
-  return memory_.Now<uint64_t>(object - kObjectTag + static_cast<uint64_t>(offset));
+uint64_t V8Reader::Slot(uint64_t fp, int64_t offset) const {
+  return memory_.Now<uint64_t>(fp + static_cast<uint64_t>(offset));
 }
 
-std::optional<int64_t> V8Reader::Type(uint64_t object) {
+uint64_t V8Reader::Field(uint64_t object, int64_t offset) const {
+  return Slot(object - kObjectTag, offset);
+}
+
+std::optional<int64_t> V8Reader::Type(uint64_t object) const {
   if (!IsObject(object)) return std::nullopt;
   const uint64_t map = Field(object, layout_.map_of);
   uint16_t type = 0;
@@ -72,12 +79,37 @@ std::optional<int64_t> V8Reader::Type(uint64_t object) {
   return type;
 }
 
-// What is not of one byte a character is '?'.
-std::string V8Reader::Text(uint64_t string, size_t depth) {
+int32_t V8Reader::LengthOf(uint64_t string) const {
+  return memory_.Now<int32_t>(string - kObjectTag + static_cast<uint64_t>(layout_.string_length));
+}
+
+// In bytes, of a character of such a string.
+size_t V8Reader::UnitOf(int64_t type) const {
+  return (type & layout_.encoding_mask) == layout_.one_byte_tag ? 1 : 2;
+}
+
+// Of a string that has its characters in itself, so many of them; what is not ASCII is '?'.
+std::optional<std::string> V8Reader::Characters(uint64_t string, int64_t type, size_t count) const {
+  if ((type & layout_.representation_mask) != layout_.sequence_tag) return std::nullopt;
+  const size_t unit = UnitOf(type);
+  const int64_t offset = unit == 1 ? layout_.one_byte_text : layout_.two_byte_text;
+  std::string bytes(count * unit, '\0');
+  if (!memory_.ReadInto(string - kObjectTag + static_cast<uint64_t>(offset), bytes.data(),
+                        bytes.size()))
+    return std::nullopt;
+  for (size_t i = 0; i < count; ++i) {
+    const char first = bytes[i * unit];
+    const bool fits = static_cast<uint8_t>(first) < 0x80 && (unit == 1 || bytes[i * unit + 1] == 0);
+    bytes[i] = fits ? first : '?';
+  }
+  bytes.resize(count);
+  return bytes;
+}
+
+std::string V8Reader::Text(uint64_t string, size_t depth) const {
   const auto type = Type(string);
   if (!type || *type >= layout_.first_other_type || depth > kDeepestText) return {};
-  const auto length =
-      memory_.Now<int32_t>(string - kObjectTag + static_cast<uint64_t>(layout_.string_length));
+  const int32_t length = LengthOf(string);
   if (length <= 0) return {};
   const size_t characters = std::min(static_cast<size_t>(length), kLongestText);
   const int64_t made_as = *type & layout_.representation_mask;
@@ -93,24 +125,12 @@ std::string V8Reader::Text(uint64_t string, size_t depth) {
     if (at < 0 || static_cast<size_t>(at) >= whole.size()) return {};
     return whole.substr(static_cast<size_t>(at), characters);
   }
-  if (made_as != layout_.sequence_tag) return {};
-  const bool is_wide = (*type & layout_.encoding_mask) != layout_.one_byte_tag;
-  const int64_t offset = is_wide ? layout_.two_byte_text : layout_.one_byte_text;
-  std::string bytes(characters * (is_wide ? 2 : 1), '\0');
-  if (!memory_.ReadInto(string - kObjectTag + static_cast<uint64_t>(offset), bytes.data(),
-                        bytes.size()))
-    return {};
-  std::string text;
-  for (size_t i = 0; i < bytes.size(); i += is_wide ? 2 : 1) {
-    const bool fits = static_cast<uint8_t>(bytes[i]) < 0x80 && (!is_wide || bytes[i + 1] == 0);
-    text += fits ? bytes[i] : '?';
-  }
-  return text;
+  return Characters(string, *type, characters).value_or("");
 }
 
 // The frame by which JavaScript called what is further in, where nobody knows the frame pointer: it
 // says what it is, and its caller's frame lies further out.
-std::optional<uint64_t> V8Reader::FindExit(uint64_t from, uint64_t end) {
+std::optional<uint64_t> V8Reader::FindExit(uint64_t from, uint64_t end) const {
   const auto kind_at = static_cast<uint64_t>(layout_.frame_context);
   for (uint64_t fp = (from + kWord - 1) / kWord * kWord; fp < end && fp - from < kFurthestExit;
        fp += kWord) {
@@ -135,7 +155,7 @@ std::vector<ScriptFrame> V8Reader::FramesFrom(const ScriptAnchor& from, uint64_t
   bool calls = from.calls;
   size_t steps = 0;
   for (uint64_t fp = *begin; frames.size() < most && ++steps < kMostFramesOfV8;) {
-    const uint64_t kind = memory_.Now<uint64_t>(fp + static_cast<uint64_t>(layout_.frame_context));
+    const uint64_t kind = Slot(fp, layout_.frame_context);
     if (IsObject(kind)) {
       // Where the interpreter is in the bytecode is in its registers, but where it calls.
       if (auto frame = FrameAt(fp, calls && is_interpreter(pc))) frames.push_back(*frame);
@@ -153,13 +173,12 @@ std::vector<ScriptFrame> V8Reader::FramesFrom(const ScriptAnchor& from, uint64_t
 }
 
 std::optional<ScriptFrame> V8Reader::FrameAt(uint64_t fp, bool is_interpreted) {
-  const uint64_t function =
-      memory_.Now<uint64_t>(fp + static_cast<uint64_t>(layout_.frame_function));
+  const uint64_t function = Slot(fp, layout_.frame_function);
   if (!IsObject(function)) return std::nullopt;
   const uint64_t shared = Field(function, layout_.function_shared);
   if (!IsOfType(shared, layout_.shared_type)) return std::nullopt;
   ScriptFrame frame;
-  frame.function = NameOf(shared);
+  frame.function = FunctionName(shared);
   const uint64_t script = Field(shared, layout_.shared_script);
   // Of V8's own functions there is none.
   if (!IsOfType(script, layout_.script_type))
@@ -175,37 +194,37 @@ std::optional<ScriptFrame> V8Reader::FrameAt(uint64_t fp, bool is_interpreted) {
 }
 
 // Either the name itself, or what is known of the function's variables, its own name among them.
-std::string V8Reader::NameOf(uint64_t shared) {
+std::string V8Reader::FunctionName(uint64_t shared) const {
   const uint64_t name = Field(shared, layout_.shared_name);
   const auto type = Type(name);
   if (!type) return {};
   if (*type < layout_.first_other_type) return Text(name);
-  const auto word = [&](int64_t i) {
-    return Field(name, layout_.map_of + static_cast<int64_t>(kWord) * (1 + i));
-  };
-  const int64_t locals = NumberOf(word(layout_.scope_locals));
-  if (locals < 0 || locals >= kMostScopeLocals) return {};
-  const int64_t first = layout_.scope_first_local + 2 * locals;
-  for (int64_t i = first; i < first + 3; ++i) {
-    std::string text = Text(word(i));
+  const auto behind = BehindLocals(name);
+  for (uint64_t i = 0; behind && i < kScopeWordsOfName; ++i) {
+    std::string text = Text(memory_.Now<uint64_t>(*behind + i * kWord));
     if (!text.empty()) return text;
   }
   return {};
 }
 
+// Of what is known of a function's variables; nothing: they are too many to be listed there.
+std::optional<uint64_t> V8Reader::BehindLocals(uint64_t scope) const {
+  const auto first = scope - kObjectTag + static_cast<uint64_t>(layout_.map_of) + kWord;
+  const auto word_at = [&](int64_t i) { return first + static_cast<uint64_t>(i) * kWord; };
+  const int64_t locals = NumberOf(memory_.Now<uint64_t>(word_at(layout_.scope_locals)));
+  if (locals < 0 || locals >= kMostScopeLocals) return std::nullopt;
+  return word_at(layout_.scope_first_local + 2 * locals);
+}
+
 // Behind its names stand where it begins and ends.
-std::optional<uint32_t> V8Reader::BeginOf(uint64_t shared, const ScriptLines& lines) {
+std::optional<uint32_t> V8Reader::BeginOf(uint64_t shared, const ScriptLines& lines) const {
   const uint64_t scope = Field(shared, layout_.shared_name);
   const auto type = Type(scope);
   if (!type || *type < layout_.first_other_type) return std::nullopt;
-  const auto word = [&](int64_t i) {
-    return Field(scope, layout_.map_of + static_cast<int64_t>(kWord) * (1 + i));
-  };
-  const int64_t locals = NumberOf(word(layout_.scope_locals));
-  if (locals < 0 || locals >= kMostScopeLocals) return std::nullopt;
-  const int64_t first = layout_.scope_first_local + 2 * locals;
-  for (int64_t i = first; i < first + kScopeWordsBehindLocals; ++i) {
-    const uint64_t begin = word(i), end = word(i + 1);
+  const auto behind = BehindLocals(scope);
+  for (uint64_t i = 0; behind && i < kScopeWordsBehindLocals; ++i) {
+    const auto begin = memory_.Now<uint64_t>(*behind + i * kWord);
+    const auto end = memory_.Now<uint64_t>(*behind + (i + 1) * kWord);
     if (!IsNumber(begin) || !IsNumber(end)) continue;
     if (NumberOf(begin) >= 0 && NumberOf(begin) < NumberOf(end) &&
         NumberOf(end) <= static_cast<int64_t>(lines.length))
@@ -215,10 +234,9 @@ std::optional<uint32_t> V8Reader::BeginOf(uint64_t shared, const ScriptLines& li
 }
 
 // Of where it is in the bytecode, in the source.
-std::optional<uint32_t> V8Reader::PositionIn(uint64_t fp) {
-  const uint64_t code = memory_.Now<uint64_t>(fp + static_cast<uint64_t>(layout_.frame_bytecode));
-  const uint64_t at =
-      memory_.Now<uint64_t>(fp + static_cast<uint64_t>(layout_.frame_bytecode_offset));
+std::optional<uint32_t> V8Reader::PositionIn(uint64_t fp) const {
+  const uint64_t code = Slot(fp, layout_.frame_bytecode);
+  const uint64_t at = Slot(fp, layout_.frame_bytecode_offset);
   if (!IsOfType(code, layout_.bytecode_type) || !IsNumber(at)) return std::nullopt;
   // It counts from the word that is the object, whose address is one less.
   const int64_t offset = NumberOf(at) - (layout_.bytecode_items - static_cast<int64_t>(kObjectTag));
@@ -255,24 +273,13 @@ const V8Reader::ScriptLines& V8Reader::LinesOf(uint64_t script) {
   if (!is_new) return lines;
   const uint64_t source = Field(script, layout_.script_source);
   const auto type = Type(source);
-  const bool is_sequence = type && *type < layout_.first_other_type &&
-                           (*type & layout_.representation_mask) == layout_.sequence_tag;
-  if (!is_sequence) return lines;
-  const bool is_wide = (*type & layout_.encoding_mask) != layout_.one_byte_tag;
-  const auto length =
-      memory_.Now<int32_t>(source - kObjectTag + static_cast<uint64_t>(layout_.string_length));
-  const size_t unit = is_wide ? 2 : 1;
-  if (length <= 0 || static_cast<size_t>(length) * unit > kLargestSource) return lines;
-  std::string bytes(static_cast<size_t>(length) * unit, '\0');
-  const int64_t offset = is_wide ? layout_.two_byte_text : layout_.one_byte_text;
-  if (!memory_.ReadInto(source - kObjectTag + static_cast<uint64_t>(offset), bytes.data(),
-                        bytes.size()))
-    return lines;
-  lines.length = static_cast<size_t>(length);
-  for (size_t i = 0; i < bytes.size(); i += unit) {
-    if (bytes[i] == '\n' && (!is_wide || bytes[i + 1] == 0))
-      lines.ends.push_back(static_cast<uint32_t>(i / unit));
-  }
+  const int32_t length = type && *type < layout_.first_other_type ? LengthOf(source) : 0;
+  if (length <= 0 || static_cast<size_t>(length) * UnitOf(*type) > kLargestSource) return lines;
+  const auto text = Characters(source, *type, static_cast<size_t>(length));
+  if (!text) return lines;
+  lines.length = text->size();
+  for (size_t at = text->find('\n'); at != std::string::npos; at = text->find('\n', at + 1))
+    lines.ends.push_back(static_cast<uint32_t>(at));
   return lines;
 }
 
@@ -289,7 +296,7 @@ StackFrame V8Reader::Name(const ScriptFrame& frame) {
   named.module = frame.file;
   const int line = frame.line != 0 ? frame.line : frame.first_line;
   const bool of_node = frame.file.starts_with("node:");
-  const std::string name = of_node ? frame.file : frame.file.substr(frame.file.rfind('/') + 1);
+  const std::string name = of_node ? frame.file : NameOf(frame.file);
   if (!name.empty()) named.source = line == 0 ? name : fmt::format("{}:{}", name, line);
   named.of_system =
       frame.file.empty() || of_node || frame.file.find("/node_modules/") != std::string::npos;

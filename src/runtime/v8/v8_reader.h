@@ -66,15 +66,20 @@ class V8Reader {
   };
 
   V8Reader(const V8Layout& layout, ReadMemory read) : layout_(layout), memory_(std::move(read)) {}
-  uint64_t Field(uint64_t object, int64_t offset);
-  std::optional<int64_t> Type(uint64_t object);
-  bool IsOfType(uint64_t object, int64_t type) { return Type(object) == type; }
-  std::string Text(uint64_t string, size_t depth = 0);
-  std::optional<uint64_t> FindExit(uint64_t from, uint64_t end);
+  uint64_t Slot(uint64_t fp, int64_t offset) const;
+  uint64_t Field(uint64_t object, int64_t offset) const;
+  std::optional<int64_t> Type(uint64_t object) const;
+  bool IsOfType(uint64_t object, int64_t type) const { return Type(object) == type; }
+  int32_t LengthOf(uint64_t string) const;
+  size_t UnitOf(int64_t type) const;
+  std::optional<std::string> Characters(uint64_t string, int64_t type, size_t count) const;
+  std::string Text(uint64_t string, size_t depth = 0) const;
+  std::optional<uint64_t> FindExit(uint64_t from, uint64_t end) const;
   std::optional<ScriptFrame> FrameAt(uint64_t fp, bool is_interpreted);
-  std::string NameOf(uint64_t shared);
-  std::optional<uint32_t> BeginOf(uint64_t shared, const ScriptLines& lines);
-  std::optional<uint32_t> PositionIn(uint64_t fp);
+  std::string FunctionName(uint64_t shared) const;
+  std::optional<uint64_t> BehindLocals(uint64_t scope) const;
+  std::optional<uint32_t> BeginOf(uint64_t shared, const ScriptLines& lines) const;
+  std::optional<uint32_t> PositionIn(uint64_t fp) const;
   const ScriptLines& LinesOf(uint64_t script);
   static int LineAt(const ScriptLines& lines, uint32_t position);
 
