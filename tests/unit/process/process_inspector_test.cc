@@ -553,17 +553,25 @@ TEST(Stops, EndSoonerWhereAThreadIsSeenToWork) {
 
 // Whatever is found out of it: a twin is stepped. On a busy machine who holds it may have to wait
 // now and then, but not each time.
+// A sanitizer makes slow what is done while a thread is held, but the steps of any of these take
+// far longer than this, too.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr TimeNs kLongestStop = 10 * kMillisecond;
+#else
+constexpr TimeNs kLongestStop = kMillisecond;
+#endif
+
 TEST(Stops, LastForAMomentHoweverLongTheStepsTake) {
   for (const char* const way : {"flag", "list", "compute", "read", "both"}) {
     const StartedProgram program(SPINNER, way);
     ASSERT_TRUE(program.is_ready());
     TimeNs least = kGenerous;
-    for (int i = 0; i < 10 && least >= kMillisecond; ++i) {
+    for (int i = 0; i < 10 && least >= kLongestStop; ++i) {
       const SystemSample look = Inspect(program.pid());
       EXPECT_GT(look.longest_stop, 0) << way;
       least = std::min(least, look.longest_stop);
     }
-    EXPECT_LT(least, kMillisecond) << way;
+    EXPECT_LT(least, kLongestStop) << way;
   }
 }
 
