@@ -495,6 +495,7 @@ void ProcessLook::ExplainWait(const Work& work, ThreadFacts* thread) {
     case WaitKind::kConnect:
     case WaitKind::kFileLock:
       ExplainFiles(work.meaning, &thread->wait);
+      ExplainLastCall(work, thread);
       break;
     case WaitKind::kSignal:
       thread->wait.signals =

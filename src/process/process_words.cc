@@ -828,7 +828,8 @@ std::string DoesWhat(const ThreadFacts& thread, const SystemSample& look) {
     default:
       break;
   }
-  if (thread.wait.kind == WaitKind::kRanks) return "polls for " + WaitedFor(thread, look);
+  if (thread.wait.kind == WaitKind::kRanks && thread.wait.files.empty())
+    return "polls for " + WaitedFor(thread, look);
   if (thread.naps_again) return NapText(thread, look);
   const std::string what = WaitedFor(thread, look);
   if (what.empty()) return fmt::format("sleeps{}", lasted);

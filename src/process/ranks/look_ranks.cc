@@ -19,20 +19,13 @@ uint64_t Mix(uint64_t state, uint64_t word) {
   return state ^ (state >> 29);
 }
 
-// Wherever it is installed.
-bool IsOfMpi(const std::string& module) {
-  return module.starts_with("mca_") || module.starts_with("libmpi") ||
-         module.starts_with("libopen-");
-}
-
 }  // namespace
 
 // Which rank the process is, and which processes are the others.
 void ProcessLook::FindRank() {
   const bool has_library =
-      std::any_of(mappings_.begin(), mappings_.end(), [](const MemoryMapping& mapping) {
-        return mapping.path.find("/libmpi.so") != std::string::npos;
-      });
+      std::any_of(mappings_.begin(), mappings_.end(),
+                  [](const MemoryMapping& mapping) { return IsMpiLibrary(mapping.path); });
   const auto place_of = [&](int pid) {
     const auto environment = context_.proc.Read(fmt::format("{}/environ", pid));
     return environment ? MpiPlaceOf(*environment) : std::nullopt;
@@ -50,7 +43,13 @@ void ProcessLook::FindRank() {
   }
   std::sort(rank.others.begin(), rank.others.end());
   const auto passed = MessagesPassed();
-  rank.others_unknown = rank.others.empty() ||
+  const bool is_twice =
+      std::any_of(rank.others.begin(), rank.others.end(),
+                  [&](const auto& other) { return other.first == own->rank; }) ||
+      std::adjacent_find(rank.others.begin(), rank.others.end(), [](const auto& a, const auto& b) {
+        return a.first == b.first;
+      }) != rank.others.end();
+  rank.others_unknown = is_twice || rank.others.empty() ||
                         rank.others.size() + 1 != static_cast<size_t>(own->size) || !passed ||
                         TalksInOtherWays(rank);
   rank.passed = passed.value_or(0);
@@ -95,24 +94,48 @@ bool ProcessLook::TalksInOtherWays(const RankFacts& rank) {
   return error != 0;
 }
 
-// Of a thread whose frames are known: it is in MPI, and MPI has not called the program.
-bool ProcessLook::ExplainRanks(const Work& work, ThreadFacts* thread) {
-  if (!facts_.rank) return false;
+// The call of MPI that a thread is in, which MPI has not called back from; empty: in none that only
+// others end. `stack_pointer` is that of its frame.
+std::string ProcessLook::RankCallOf(const Work& work, const ThreadFacts& thread,
+                                    uint64_t* stack_pointer) const {
   std::string call;
-  for (const StackFrame& frame : thread->stack) {
+  for (const StackFrame& frame : thread.stack) {
     call = MpiWaitOf(frame.function);
     if (!call.empty()) break;
-    if (!frame.of_system && !IsOfMpi(frame.module)) return false;
+    if (!frame.of_system && !IsOfMpi(frame.module)) return {};
   }
   for (const StackPlace& place : work.places) {
     const auto function = call.empty() ? std::nullopt : walker_->FunctionAt(place.pc);
     if (!function || MpiWaitOf(function->name) != call || !place.stack_pointer) continue;
-    thread->wait.kind = WaitKind::kRanks;
-    thread->wait.object_type = call;
-    thread->wait.address = Mix(facts_.rank->passed, *place.stack_pointer);
-    return true;
+    *stack_pointer = *place.stack_pointer;
+    return call;
   }
-  return false;
+  return {};
+}
+
+// Of a thread whose frames are known.
+bool ProcessLook::ExplainRanks(const Work& work, ThreadFacts* thread) {
+  if (!facts_.rank) return false;
+  uint64_t stack_pointer = 0;
+  const std::string call = RankCallOf(work, *thread, &stack_pointer);
+  if (call.empty()) return false;
+  thread->wait.kind = WaitKind::kRanks;
+  thread->wait.object_type = call;
+  thread->wait.address = Mix(facts_.rank->passed, stack_pointer);
+  return true;
+}
+
+// MPICH's ranks end together: the process that started them tells each once all have come.
+void ProcessLook::ExplainLastCall(const Work& work, ThreadFacts* thread) {
+  if (!facts_.rank || thread->wait.files.size() != 1) return;
+  const WaitFile& file = thread->wait.files[0];
+  const bool is_of_launcher =
+      !file.outside && !file.others_unknown && !file.others.empty() &&
+      std::all_of(file.others.begin(), file.others.end(),
+                  [&](const auto& holder) { return holder.first == facts_.parent; });
+  uint64_t stack_pointer = 0;
+  if (is_of_launcher && RankCallOf(work, *thread, &stack_pointer) == kMpiFinalize)
+    ExplainRanks(work, thread);
 }
 
 }  // namespace hangscope

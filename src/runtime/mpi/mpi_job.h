@@ -1,5 +1,5 @@
 // What a process of an MPI job says of itself: its rank in its environment, and by the names of the
-// functions that it is in, that it waits for other ranks. Of Open MPI.
+// functions that it is in, that it waits for other ranks. Of Open MPI, and of MPICH over UCX.
 #ifndef HANGSCOPE_RUNTIME_MPI_MPI_JOB_H
 #define HANGSCOPE_RUNTIME_MPI_MPI_JOB_H
 
@@ -9,11 +9,20 @@
 
 namespace hangscope {
 
+// The call by which a rank ends, with all others.
+inline constexpr std::string_view kMpiFinalize = "MPI_Finalize";
+
 struct MpiPlace {
-  std::string job;  // the same for all ranks of it
+  std::string job;  // the same for all ranks of it that one process has started
   int rank = 0;
   int size = 0;
 };
+
+// Whether the file is the library that a program of MPI calls.
+bool IsMpiLibrary(std::string_view path);
+
+// Whether a module is of MPI, or of what it passes messages by, wherever it is installed.
+bool IsOfMpi(std::string_view module);
 
 // `environment` is /proc/PID/environ.
 std::optional<MpiPlace> MpiPlaceOf(std::string_view environment);
