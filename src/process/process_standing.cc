@@ -191,9 +191,24 @@ class Standing {
     }
     for (const WaitEdge& edge : graph_.waits()[i].suppliers) {
       if (asked_.count(graph_.nodes()[edge.to].pid) != 0 || stuck_[edge.to]) continue;
-      outside_.emplace_back(0, WaitsFor(thread, look_));
+      outside_.emplace_back(0, WaitsFor(thread, look_) + WhatOnlyOneDoes(edge.to));
       return;
     }
+  }
+
+  // ", and 4712 redis-server runs", where that is the only thread of the process that has its work.
+  std::string WhatOnlyOneDoes(uint32_t to) const {
+    if (graph_.nodes()[to].kind != ProcessNode::Kind::kProcess) return "";
+    std::vector<const ThreadFacts*> busy;
+    for (const WaitEdge& edge : graph_.waits()[to].suppliers) {
+      const ProcessNode& node = graph_.nodes()[edge.to];
+      const bool runs =
+          node.stand == ThreadStand::kMoves && node.facts->state == ThreadState::kRunning;
+      if (runs || node.stand == ThreadStand::kTimed) busy.push_back(node.facts);
+    }
+    return busy.size() == 1
+               ? fmt::format(", and {} {}", ThreadLabel(*busy[0]), DoesWhat(*busy[0], look_))
+               : "";
   }
 
   // The only thread that has what `i` waits for, a lock of a file or the other end of a pipe or

@@ -61,6 +61,20 @@ TEST(ProcessStanding, WhoWaitsForSomebodyWhoWaitsForTheOutsideSaysBoth) {
                           "holder"));
 }
 
+TEST(ProcessStanding, WhoWaitsForAServerThatIsBusySaysSo) {
+  World world;
+  world.Process(10, "client");
+  world.Process(20, "server");
+  world.Reads(10, 10, {20});
+  world.Thread(20, 20, WaitKind::kNone, "server").state = ThreadState::kRunning;
+  world.Signals(20, 21, "work");
+  const auto outside = [&] { return world.Judge().standing.outside; };
+  EXPECT_THAT(outside(), ElementsAre(::testing::EndsWith(", and 20 server runs")));
+  // With another one that is, too, nobody knows who would answer.
+  world.Thread(20, 22, WaitKind::kNone, "helper").state = ThreadState::kRunning;
+  EXPECT_THAT(outside(), ElementsAre(::testing::Not(HasSubstr(" runs"))));
+}
+
 // For whom else sees a part of what they wait for.
 TEST(KnownWaits, AreThoseOfWhichItIsKnownWhoCouldEndThem) {
   World world;
