@@ -13,6 +13,7 @@
 #include "help/all_helps.h"
 #include "options.h"
 #include "piped_input.h"
+#include "proc/java_attach.h"
 #include "process/linux_inspector.h"
 #include "progress_bar.h"
 #include "run/recording_places.h"
@@ -151,6 +152,7 @@ int WhyCommand(const std::vector<std::string>& words) {
   bool no_stop = false;
   bool debuginfod = false;
   bool all_hung = false;
+  bool ask = false;
   parser.Positional("target", &options.source.target);
   parser.Option("--elf", &options.source.elf);
   parser.Option("--device", &device);
@@ -162,6 +164,7 @@ int WhyCommand(const std::vector<std::string>& words) {
   parser.Flag("--intrusive", &options.source.intrusive);
   parser.Flag("--no-stop", &no_stop);
   parser.Flag("--debuginfod", &debuginfod);
+  parser.Flag("--ask", &ask);
   parser.Flag("--all", &process.all_threads);
   parser.Flag("--stacks", &process.all_stacks);
   parser.Flag("--all-hung", &all_hung);
@@ -187,6 +190,7 @@ int WhyCommand(const std::vector<std::string>& words) {
     options.stall = process.apart = *time;
   }
   process.stop = !no_stop;
+  if (ask) process.ask_java = [](int pid) { return AskJavaThreads(pid); };
   SetScreen(STDOUT_FILENO, &process);
   if (all_hung) return Report(AskAll(options, process), options.json);
   auto last_branches = ParseBranches(branches);

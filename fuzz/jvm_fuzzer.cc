@@ -3,6 +3,7 @@
 
 #include "fakes/fake_jvm.h"
 #include "fuzz.h"
+#include "runtime/jvm/jvm_print.h"
 
 namespace hangscope::fuzz {
 namespace {
@@ -13,6 +14,10 @@ constexpr size_t kMostFramesOfThread = 32;
 }  // namespace
 
 void FuzzJvm(std::string_view input) {
+  std::string ignored;
+  for (const JavaThread& thread :
+       PrintedJavaThreads(input).Threads(kMostThreadsOfInput, kMostFramesOfThread, &ignored))
+    FUZZ_REQUIRE(thread.tid > 0 && thread.stack.size() <= kMostFramesOfThread);
   FakeJvm jvm;
   jvm.image() = std::string(input);  // its tables, too, which are at the same place
   auto reader = jvm.Open();
@@ -24,8 +29,7 @@ void FuzzJvm(std::string_view input) {
   for (const JavaThread& thread : threads) {
     FUZZ_REQUIRE(thread.tid > 0 && thread.frames.size() <= kMostFramesOfThread);
     FUZZ_REQUIRE(thread.is_blocked || thread.wait == JavaWait());
-    for (const JavaFrame& frame : thread.frames)
-      FUZZ_REQUIRE(!reader.value()->Name(frame).function.empty());
+    for (const StackFrame& frame : thread.stack) FUZZ_REQUIRE(!frame.function.empty());
     reader.value()->WaitNow(thread);
   }
   reader.value()->HandlesSignals();

@@ -54,6 +54,10 @@ CommandHelp WhyHelp() {
       {"of live targets",
        {{{"--intrusive"}, "", "the target may be stopped for a moment", {}},
         {{"--no-stop"}, "", "stop no thread of pid:N; less is known of those that run then", {}},
+        {{"--ask"},
+         "",
+         "ask a machine of Java that cannot be read for its threads; it halts them for that",
+         {}},
         {{"--with"},
          "FILE",
          "of pid:N: what why --json said on another host, or a snapshot of there; who waits for a "

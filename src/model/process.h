@@ -450,6 +450,7 @@ struct ProcessFacts {
   uint64_t caught_signals = 0;
   uint64_t runtime_signals = 0;        // of these, those that its runtime handles for itself
   bool is_32_bit = false;              // its system calls have other numbers
+  bool has_unread_java = false;        // its machine of Java must be asked for its threads
   bool is_hidden = false;              // what its threads wait for may not be seen
   int stop_signal = 0;                 // of one that is stopped: by which; 0: not known
   bool stopped_in_background = false;  // and it is in the background of its terminal
@@ -476,9 +477,10 @@ struct SystemSample {
   TimeNs begin = 0;  // monotonic
   TimeNs end = 0;
   std::vector<ProcessFacts> processes;
-  std::vector<int> asked;     // whom the question is about; empty: the first process alone
-  bool asked_are_all = true;  // false: there are more whom it is about than could be looked at
-  std::string host, boot;     // where it was made: the host's name, the kernel's boot id
+  std::vector<int> asked;       // whom the question is about; empty: the first process alone
+  bool asked_machines = false;  // of Java: they halted their threads to say where they are
+  bool asked_are_all = true;    // false: there are more whom it is about than could be looked at
+  std::string host, boot;       // where it was made: the host's name, the kernel's boot id
   std::vector<RemoteEnd> remote_ends;  // of the processes in it
   std::vector<int> leads;              // processes that could end a spin, and were not looked at
   TimeNs longest_stop = 0;  // how long the longest-stopped thread was held; 0: nobody was

@@ -6,6 +6,8 @@
 #define HANGSCOPE_PROC_PROCESS_INSPECTOR_H
 
 #include <cstddef>
+#include <map>
+#include <string>
 #include <vector>
 
 #include "base/clock.h"
@@ -43,6 +45,9 @@ struct InspectOptions {
   // to the begin of the next one.
   std::vector<int> nappers;
   TimeNs longest_nap = 60 * kMillisecond;
+  // What machines of Java have printed of their threads, asked for that (proc/java_attach.h), by
+  // process.
+  std::map<int, std::string> java_threads;
   // after that, stacks and names are left out, and `troubles` say so
   TimeNs budget = 2 * kSecond;
 };

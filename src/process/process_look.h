@@ -28,7 +28,7 @@
 #include "process/steps/memory_writers.h"
 #include "process/system_call.h"
 #include "runtime/go/go_reader.h"
-#include "runtime/jvm/jvm_reader.h"
+#include "runtime/jvm/jvm_threads.h"
 #include "runtime/postgres/postgres_reader.h"
 #include "runtime/python/python_reader.h"
 #include "runtime/python/python_tasks.h"
@@ -283,7 +283,7 @@ class ProcessLook {
   std::unique_ptr<PythonTasks> python_tasks_;
   std::unique_ptr<GoReader> go_;
   std::vector<Goroutine> goroutines_;  // by the index of the main thread's tasks
-  std::unique_ptr<JvmReader> java_;
+  std::unique_ptr<JavaThreads> java_;
   std::unique_ptr<V8Reader> v8_;
   bool is_java_ = false;                       // whatever could be read of it
   std::map<size_t, JavaThread> java_threads_;  // by the index of facts_.threads

@@ -384,7 +384,9 @@ std::string ProcessHead(const ProcessScene& scene) {
       fmt::format("process {} ({}), {} thread{}: {}", IdOnHost(process.pid),
                   Printable(process.name, 32), threads, threads == 1 ? "" : "s", states);
   if (!scene.kept.empty()) return text + "; " + scene.kept;
-  if (scene.look->longest_stop == 0) return text + "; none was stopped";
+  if (scene.look->longest_stop == 0)
+    return text + (scene.look->asked_machines ? "; its machine halted them to print them"
+                                              : "; none was stopped");
   const char* const who = scene.look->whole_process_stopped ? "all were" : "the longest was";
   return text +
          fmt::format("; {} stopped for {:.1f} ms", who, Seconds(scene.look->longest_stop) * 1e3);

@@ -564,7 +564,8 @@ std::string FormatNap(TimeNs time) {
 // "naps 5 ms in take_gil, again and again".
 std::string NapText(const ThreadFacts& thread, const SystemSample& look) {
   const ThreadWait& wait = thread.wait;
-  if (wait.kind != WaitKind::kTime && wait.kind != WaitKind::kCondition)
+  const bool has_name = wait.kind != WaitKind::kTime && wait.kind != WaitKind::kNone;
+  if (has_name && wait.kind != WaitKind::kCondition)
     return fmt::format("waits for {}, again and again", WaitedFor(thread, look));
   const auto own = std::find_if(
       thread.stack.begin(), thread.stack.end(),

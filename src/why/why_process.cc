@@ -364,12 +364,37 @@ Result<TwoLooks> SampleTwice(Clock& clock, ProcessInspector& inspector,
   return two;
 }
 
+// Machines of Java whose memory cannot be read may say themselves what their threads wait for; then
+// all is looked at anew.
+Result<TwoLooks> SampleAsked(Clock& clock, ProcessInspector& inspector,
+                             const WhyProcessOptions& options, InspectOptions inspect) {
+  auto two = SampleTwice(clock, inspector, options, inspect);
+  if (!two.ok() || !options.ask_java) return two;
+  std::vector<std::string> troubles;
+  for (const ProcessFacts& process : two->looks.back().processes) {
+    if (!process.has_unread_java) continue;
+    options.observing(fmt::format("asking process {} for its threads", process.pid));
+    auto answer = options.ask_java(process.pid);
+    if (answer.ok())
+      inspect.java_threads[process.pid] = std::move(*answer);
+    else
+      troubles.push_back(answer.status().message());
+  }
+  if (!inspect.java_threads.empty()) two = SampleTwice(clock, inspector, options, inspect);
+  if (two.ok()) {
+    two->looks.back().asked_machines = !inspect.java_threads.empty();
+    auto& warnings = two->looks.back().processes[0].warnings;
+    warnings.insert(warnings.end(), troubles.begin(), troubles.end());
+  }
+  return two;
+}
+
 Result<TwoLooks> SampleKnown(Clock& clock, ProcessInspector& inspector,
                              const WhyProcessOptions& options) {
   InspectOptions inspect;
   inspect.descendants = true;  // as whoever runs the program asks
   inspect.remote_ends = options.json || !options.others.empty();
-  auto two = SampleTwice(clock, inspector, options, inspect);
+  auto two = SampleAsked(clock, inspector, options, inspect);
   if (!two.ok()) return two;
   if (Status status = CheckKnown(two->looks.back(), two->judgement); !status.ok()) return status;
   return two;

@@ -25,6 +25,9 @@ struct WhyProcessOptions {
   // Told what is still being observed, once that has taken kQuietFor.
   static constexpr TimeNs kQuietFor = 300 * kMillisecond;
   std::function<void(const std::string&)> observing = [](const std::string&) {};
+  // What the machine of Java in a process prints of its threads, which it halts for that; empty:
+  // none is asked.
+  std::function<Result<std::string>(int pid)> ask_java;
   std::vector<HostLook> others;  // on other hosts, made at about the same time
   size_t columns = 80;
   size_t lines = 22;

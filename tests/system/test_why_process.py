@@ -177,6 +177,57 @@ class HungPrograms(WhyCase):
         self.assertEqual(("waitForReady", "spin.js:3", str(program)), self.until(names, what="frames of JavaScript")[0])
         self.assertEqual(("(anonymous)", "spin.js:9", str(program)), names()[1])
 
+    def machine_without_tables(self, java):
+        """A copy of a machine of Java whose tables for debuggers have another name: as one that is not known."""
+        home = pathlib.Path(java).resolve().parent.parent
+        copy = self.folder / "java"
+        shutil.copytree(home, copy, copy_function=os.symlink, ignore_dangling_symlinks=True)
+        for file in ("bin/java", "lib/libjli.so", "lib/server/libjvm.so"):  # these look where they lie
+            (copy / file).unlink()
+            shutil.copy(home / file, copy / file)
+        machine = copy / "lib/server/libjvm.so"
+        machine.write_bytes(machine.read_bytes().replace(b"gHotSpotVMStructs\0", b"gHotSpotVMStructX\0"))
+        return copy / "bin/java"
+
+    def test_a_machine_of_java_that_is_not_known_is_asked_where_that_is_wanted(self):
+        java = shutil.which("java") and shutil.which("javac") and shutil.which("java")
+        if not java:
+            self.skipTest("no java and javac here")
+        (self.folder / "Bank.java").write_text("""
+  class Bank {
+    static void transfer(Object from, Object to) throws Exception {
+        synchronized (from) {
+            Thread.sleep(300);
+            synchronized (to) {
+                System.out.println("never");
+            }
+        }
+    }
+    static Thread teller(String name, Object from, Object to) {
+        return new Thread(() -> { try { transfer(from, to); } catch (Exception e) { } }, name);
+    }
+    public static void main(String[] words) {
+        Object a = new Object(), b = new Object();
+        teller("teller-1", a, b).start();
+        teller("teller-2", b, a).start();
+        System.out.println("up");
+    }
+}
+""")
+        subprocess.run(["javac", "-d", self.folder, self.folder / "Bank.java"], check=True)
+        process = self.start(self.machine_without_tables(java), "-Xshare:auto", "-cp", self.folder, "Bank")
+
+        def found(*options):
+            return [f for f in self.why(process.pid, *options)[2] if f["kind"] == "deadlock"]
+        time.sleep(0.5)
+        text = self.hangscope("why", f"pid:{process.pid}").out.decode()
+        self.assertIn(f"hangscope why --ask {process.pid} asks the machine for them", text)
+        self.assertEqual([], found())
+        deadlock = self.until(lambda: found("--ask"), what="the deadlock")[0]
+        self.assertEqual({"teller-1", "teller-2"}, {who["name"].split()[-1] for who in deadlock["subjects"]})
+        self.assertEqual({"Bank.transfer  Bank.java:7"}, {who["where"] for who in deadlock["subjects"]})
+        self.assertIsNone(process.poll(), "it has ended by that")
+
     def test_a_reader_of_a_pipe_that_it_could_only_write_itself(self):
         process = self.hung("silent_pipe")
         found = self.only_finding(process.pid, "no-writer", "certain")

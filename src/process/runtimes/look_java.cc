@@ -10,11 +10,13 @@
 
 #include "process/process_look.h"
 #include "process/signal_sets.h"
+#include "runtime/jvm/jvm_print.h"
+#include "runtime/jvm/jvm_reader.h"
 
 namespace hangscope {
 namespace {
 
-constexpr size_t kMostJavaThreads = 4096;
+constexpr size_t kMostLookedAt = 4096;   // threads of Java
 constexpr uint64_t kTriesOfRecheck = 2;  // between two looks
 
 bool IsOfMachine(const StackFrame& frame) { return frame.module.starts_with("libjvm.so"); }
@@ -74,11 +76,18 @@ void ProcessLook::FindJava() {
   auto java = JvmReader::Open(
       [&](std::string_view name) { return walker_->AddressOf(machine->begin, name); },
       read_memory_);
-  if (java.ok())
+  if (java.ok()) {
     java_ = std::move(*java);
-  else
-    Warn(fmt::format("java threads: {}; jcmd {} Thread.print has the machine show them",
-                     java.status().message(), pid_));
+    return;
+  }
+  facts_.has_unread_java = true;
+  const auto printed = context_.options.java_threads.find(pid_);
+  if (printed != context_.options.java_threads.end()) {
+    java_ = std::make_unique<PrintedJavaThreads>(printed->second);
+    return Warn("java threads: as its machine printed them when it was asked (--ask)");
+  }
+  Warn(fmt::format("java threads: {}; hangscope why --ask {} asks the machine for them",
+                   java.status().message(), pid_));
 #endif
 }
 
@@ -86,13 +95,13 @@ void ProcessLook::FindJava() {
 // there says nothing.
 std::vector<StackFrame> ProcessLook::MergeJava(const JavaThread& java,
                                                const ThreadFacts& thread) const {
-  if (java.frames.empty()) return thread.stack;
+  if (java.stack.empty()) return thread.stack;
   std::vector<StackFrame> merged;
   for (const StackFrame& frame : thread.stack) {
     if (IsOfMachine(frame) || (frame.module.empty() && frame.function.empty())) break;
     merged.push_back(frame);
   }
-  for (const JavaFrame& frame : java.frames) merged.push_back(java_->Name(frame));
+  merged.insert(merged.end(), java.stack.begin(), java.stack.end());
   if (merged.size() > context_.options.most_frames) merged.resize(context_.options.most_frames);
   return merged;
 }
@@ -102,7 +111,7 @@ void ProcessLook::AddJavaThread(const JavaThread& java, size_t i) {
   ThreadFacts& thread = facts_.threads[i];
   if (!java.name.empty()) thread.name = java.name;
   thread.stack = MergeJava(java, thread);
-  if (!java.frames.empty()) {
+  if (!java.stack.empty()) {
     thread.stack_incomplete = false;
     thread.stack_warning.clear();
   }
@@ -141,8 +150,7 @@ void ProcessLook::AddJava() {
   std::string warning;
   std::map<int, size_t> indexes;
   for (size_t i = 0; i < facts_.threads.size(); ++i) indexes[facts_.threads[i].tid] = i;
-  for (JavaThread& java :
-       java_->Threads(kMostJavaThreads, context_.options.most_frames, &warning)) {
+  for (JavaThread& java : java_->Threads(kMostLookedAt, context_.options.most_frames, &warning)) {
     const auto outer = outer_ids_.find(java.tid);
     const auto at = outer == outer_ids_.end() ? indexes.end() : indexes.find(outer->second);
     if (at == indexes.end()) continue;

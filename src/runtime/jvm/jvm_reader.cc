@@ -9,24 +9,8 @@
 namespace hangscope {
 namespace {
 
-constexpr size_t kMostThreads = 1 << 16;  // of a list that makes sense
-constexpr size_t kMostNameOfThread = 128;
 constexpr size_t kMostNamedClasses = 1024;
 constexpr uint32_t kBlockedOnEnter = 1025;  // JVMTI's bits: alive, blocked on entering a monitor
-constexpr std::string_view kConcurrent = "java/util/concurrent/";
-constexpr std::string_view kForkJoin = "java/util/concurrent/ForkJoin";  // every condition calls it
-
-// Whose threads wait until the program gives them work.
-struct IdlePlace {
-  std::string_view class_name;
-  std::string_view method;
-};
-constexpr IdlePlace kIdlePlaces[] = {
-    {"java/util/concurrent/ThreadPoolExecutor", "getTask"},
-    {"java/util/concurrent/ForkJoinPool", "awaitWork"},
-    {"java/util/concurrent/ForkJoinPool", "runWorker"},
-    {"java/util/TimerThread", "mainLoop"},
-};
 
 // Threads that the library keeps for itself; what else such a one does is a frame of the program.
 bool IsHelper(std::string_view class_name) {
@@ -131,30 +115,14 @@ JavaWait JvmReader::NotifyWait(const JavaThread& thread, uint64_t monitor) {
   return wait;
 }
 
-// "ReentrantLock" of its inner class that threads wait for; "LinkedBlockingQueue" of a condition
-// that is waited for in there.
-std::string JvmReader::TypeOfParked(const JavaThread& thread, uint64_t blocker) {
-  const std::string& name = objects_.ClassOf(blocker).name;
-  if (name.empty()) return "unpark()";
-  if (name.ends_with("$ConditionObject")) {
-    const auto of_queue = [](const JavaFrame& frame) {
-      const std::string& its_class = frame.method->holder->name;
-      return its_class.starts_with(kConcurrent) && !its_class.starts_with(kForkJoin) &&
-             its_class.find('/', kConcurrent.size()) == std::string::npos;
-    };
-    const auto queue = std::find_if(thread.frames.begin(), thread.frames.end(), of_queue);
-    return queue == thread.frames.end() ? "Condition" : SimpleName(queue->method->holder->name);
-  }
-  const std::string simple = SimpleName(name);
-  return name.starts_with(kConcurrent) ? simple.substr(0, simple.find('$')) : simple;
-}
-
 JavaWait JvmReader::ParkWait(const JavaThread& thread, uint64_t blocker) {
   constexpr std::string_view kOwnable = "java/util/concurrent/locks/AbstractOwnableSynchronizer";
   JavaWait wait;
   wait.kind = JavaWaitKind::kParked;
   wait.object = blocker;
-  wait.type = TypeOfParked(thread, blocker);
+  std::vector<std::string> callers;
+  for (const JavaFrame& frame : thread.frames) callers.push_back(frame.method->holder->name);
+  wait.type = TypeOfParked(objects_.ClassOf(blocker).name, callers);
   if (!objects_.IsA(blocker, kOwnable)) return wait;
   wait.owner = ThreadOf(objects_.Reference(blocker, "exclusiveOwnerThread"));
   if (wait.owner != 0)
@@ -181,7 +149,7 @@ std::optional<JavaThread> JvmReader::ReadThread(uint64_t address, size_t most_fr
   thread.address = address;
   thread.tid = stack->second.tid;
   const uint64_t own = objects_.HandleAt(address + layout_.thread_object);
-  thread.name = objects_.StringAt(objects_.Reference(own, "name"), kMostNameOfThread);
+  thread.name = objects_.StringAt(objects_.Reference(own, "name"), kMostNameOfJavaThread);
   thread.is_daemon = objects_.Value<uint8_t>(own, "daemon") != 0;
   thread.is_blocked =
       memory_->Now<uint32_t>(address + layout_.thread_state) == layout_.state_blocked;
@@ -197,12 +165,7 @@ std::optional<JavaThread> JvmReader::ReadThread(uint64_t address, size_t most_fr
                           (thread.frames.empty() && thread.name == "DestroyJavaVM"));
   for (const JavaFrame& frame : thread.frames) {
     if (!IsOfJavaLibrary(frame.method->holder->name)) break;
-    thread.idles =
-        thread.idles ||
-        std::any_of(std::begin(kIdlePlaces), std::end(kIdlePlaces), [&](const IdlePlace& place) {
-          return frame.method->name == place.method &&
-                 frame.method->holder->name == place.class_name;
-        });
+    thread.idles = thread.idles || IsIdleInJava(frame.method->holder->name, frame.method->name);
   }
   return thread;
 }
@@ -211,8 +174,8 @@ std::vector<JavaThread> JvmReader::Threads(size_t most, size_t most_frames, std:
   const auto list = memory_->Now<uint64_t>(layout_.thread_list_at);
   const size_t count = memory_->Now<uint32_t>(list + layout_.list_length);
   const auto begin = memory_->Now<uint64_t>(list + layout_.list_threads);
-  std::vector<uint64_t> addresses(count <= kMostThreads ? count : 0);
-  if (list == 0 || count > kMostThreads ||
+  std::vector<uint64_t> addresses(count <= kMostJavaThreads ? count : 0);
+  if (list == 0 || count > kMostJavaThreads ||
       (count > 0 && !memory_->ReadInto(begin, addresses.data(), addresses.size() * kBytesOfWord))) {
     *warning = "the list of its threads cannot be read";
     return {};
@@ -243,6 +206,9 @@ std::vector<JavaThread> JvmReader::Threads(size_t most, size_t most_frames, std:
                                     Calls(thread, "java/lang/Thread", "join"));
   }
   NameLocks(&threads);
+  for (JavaThread& thread : threads) {
+    for (const JavaFrame& frame : thread.frames) thread.stack.push_back(Name(frame));
+  }
   return threads;
 }
 
@@ -264,7 +230,7 @@ void JvmReader::NameLocks(std::vector<JavaThread>* threads) {
     };
     give_name(object);
     const JavaClass& its_class = objects_.ClassOf(object);
-    if (!its_class.name.starts_with(kConcurrent)) return;
+    if (!its_class.name.starts_with(kJavaConcurrent)) return;
     for (const JavaField& part : objects_.FieldsOf(its_class)) {
       if (!part.is_static && part.IsReference())
         give_name(objects_.ReferenceAt(object + part.offset));

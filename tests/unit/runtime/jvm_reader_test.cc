@@ -73,13 +73,13 @@ TEST(JvmReader, NamesFramesWithTheirLines) {
   const auto threads = reader.value()->Threads(2, kMostFrames, &warning);
   ASSERT_THAT(threads, SizeIs(2));
   ASSERT_THAT(threads[0].frames, SizeIs(1));
-  const StackFrame frame = reader.value()->Name(threads[0].frames[0]);
+  const StackFrame& frame = threads[0].stack[0];
   EXPECT_EQ(frame.function, "Bank.transfer");
   EXPECT_EQ(frame.source, "Bank.java:31");
   EXPECT_EQ(frame.module, "bank.Bank");
   EXPECT_EQ(frame.language, FrameLanguage::kJava);
   EXPECT_FALSE(frame.of_system);
-  EXPECT_EQ(reader.value()->Name(threads[1].frames[0]).source, "Bank.java:30");
+  EXPECT_EQ(threads[1].stack[0].source, "Bank.java:30");
 }
 
 TEST(JvmReader, KnowsWhoHasALockOfJavaUtilConcurrent) {
@@ -167,8 +167,7 @@ TEST(JvmReader, BearsDamage) {
     auto reader = bank.jvm.Open();
     if (!reader.ok()) continue;
     for (const JavaThread& thread : reader.value()->Threads(100, kMostFrames, &warning)) {
-      EXPECT_LE(thread.frames.size(), kMostFrames);
-      for (const JavaFrame& frame : thread.frames) reader.value()->Name(frame);
+      EXPECT_LE(thread.stack.size(), kMostFrames);
     }
   }
 }

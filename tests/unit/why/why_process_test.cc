@@ -56,6 +56,28 @@ TEST(WhyProcess, TheFirstLookStopsNobodyAndTheSecondComesInTime) {
   EXPECT_TRUE(inspector.asked[1].second.stop && inspector.asked[1].second.stacks);
 }
 
+TEST(WhyProcess, AMachineOfJavaThatCannotBeReadIsAskedWhereThatIsWanted) {
+  FakeClock clock;
+  FakeProcessInspector inspector;
+  SystemSample look = Locked();
+  look.begin = clock.Monotonic();
+  look.processes[0].has_unread_java = true;
+  inspector.Add(look);
+  WhyProcessOptions options = Options();
+  ASSERT_TRUE(AskWhyProcess(clock, inspector, options).ok());
+  EXPECT_EQ(inspector.asked.size(), 2u) << "nobody is asked unless that is wanted";
+  options.ask_java = [](int pid) { return Result<std::string>(std::to_string(pid) + " said"); };
+  auto report = AskWhyProcess(clock, inspector, options);
+  ASSERT_TRUE(report.ok());
+  EXPECT_EQ(inspector.asked.back().second.java_threads.at(10), "10 said");
+  EXPECT_THAT(report->text, HasSubstr("; its machine halted them to print them"));
+  options.ask_java = [](int) { return Result<std::string>(Status::Io("it does not answer")); };
+  report = AskWhyProcess(clock, inspector, options);
+  ASSERT_TRUE(report.ok());
+  EXPECT_TRUE(inspector.asked.back().second.java_threads.empty());
+  EXPECT_THAT(report->text, HasSubstr("it does not answer"));
+}
+
 // Who runs the program looks at it from time to time, and may do so just when it has ended.
 TEST(WhyProcess, AProgramThatHasJustEndedIsNoHangToWhoStartedIt) {
   FakeClock clock;
