@@ -112,7 +112,9 @@ struct SourceFinding : Conclusion {
   FindingKind kind = FindingKind::kHeld;
   Source source = Source::kThreads;
   bool is_warning = false;  // no hang and no fault, however sure it is
-  TimeNs since = 0;         // monotonic; when it began, as far as was seen; 0: not known
+  // Who waits runs or naps meanwhile: that it moves does not end its wait.
+  bool is_restless = false;
+  TimeNs since = 0;  // monotonic; when it began, as far as was seen; 0: not known
 
   // Worth an exit status of 1.
   bool IsBad() const { return !is_warning && confidence > Confidence::kPossible; }

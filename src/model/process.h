@@ -492,6 +492,7 @@ struct SystemSample {
 struct ProcessStanding {
   std::vector<int> moving;   // threads that ran between the looks or want to run, but for tickers
   std::vector<int> tickers;  // asleep for a set time, or woken and asleep so again
+  std::vector<int> serving;  // threads of runtimes for themselves, whatever they do
   // Who waits for what is shown to come from outside: "4711 nginx waits for a connection to tcp
   // 0.0.0.0:80".
   std::vector<std::string> outside;

@@ -19,6 +19,11 @@ constexpr TimeNs kLongAbsence = kSecond;  // between two samples that are due: w
 // moment.
 constexpr TimeNs kSpinLasts = 800 * kMillisecond;
 
+// A look that waits for those who poll, or try again and again, keeps this thread from all else:
+// not sooner after the one before than this, nor than so many times what that took.
+constexpr TimeNs kBetweenPatientLooks = 10 * kSecond;
+constexpr TimeNs kPatientShare = 20;
+
 // Of this thread, and of the processes that it started and collected.
 TimeNs CpuTimeSoFar() {
   TimeNs time = 0;
@@ -56,7 +61,7 @@ void ThreadWatch::Follow(int pid, const std::vector<int>& processes, TimeNs susp
   Confirm();
   const TimeNs cost = CpuTimeSoFar() - used_before;
   next_motion_ = now + std::max({kShortestMotion, stall_ / kMotionsPerStall, kCostShare * cost});
-  if (IsDue(now, suspected_since)) Look(pid, silent && SomebodyRuns());
+  if (IsDue(now, suspected_since)) Look(pid, silent);
   may_attach_ = false;
 }
 
@@ -105,19 +110,24 @@ bool ThreadWatch::IsDue(TimeNs now, TimeNs suspected_since) const {
          spent_ <= kBurst + (now - began_) / kCostShare;
 }
 
-void ThreadWatch::Look(int pid, bool step) {
+void ThreadWatch::Look(int pid, bool silent) {
   const TimeNs begin = clock_.Monotonic();
   const TimeNs used_before = CpuTimeSoFar();
   const uint64_t disturbances = motion_.disturbances();
   HangQuestion question(pid);
   question.descendants = true;
   question.also = processes_;
-  question.step = step;
+  question.step = silent && SomebodyRuns();
+  const bool any_restless = std::any_of(found_.begin(), found_.end(),
+                                        [](const Finding& finding) { return finding.is_restless; });
+  question.is_patient = question.step && (any_restless || begin >= patient_after_);
   auto found = beside_ ? FindProcessHangsBeside(clock_, inspector_, question)
                        : FindProcessHangs(clock_, inspector_, question);
   const TimeNs now = clock_.Monotonic();
   looked_ = begin;
   looked_until_ = now;
+  if (question.is_patient)
+    patient_after_ = now + std::max(kBetweenPatientLooks, kPatientShare * (now - begin));
   spent_ += CpuTimeSoFar() - used_before;
   stood_still_ = motion_.StillFor(stall_);
   if (motion_.keeps_waits()) {
@@ -155,8 +165,11 @@ void ThreadWatch::CollectFindings(const std::vector<Finding>& found, TimeNs now)
     if (Runs(thread) || !motion_.still_since().contains(thread)) spinning.emplace(thread, since);
   }
   for (const Finding& each : found) {
-    if (each.kind == FindingKind::kSpin) {
+    if (each.kind == FindingKind::kSpin || each.is_restless) {
       for (const FindingSubject& subject : each.subjects) spinning.emplace(subject.thread, now);
+    }
+    if (each.is_restless) {
+      for (const FindingSubject& victim : each.victims) spinning.emplace(victim.thread, now);
     }
     if (!HasEnded(each)) found_.push_back(each);
   }
@@ -164,7 +177,7 @@ void ThreadWatch::CollectFindings(const std::vector<Finding>& found, TimeNs now)
 }
 
 bool ThreadWatch::HasMoved(const Finding& finding) const {
-  return finding.kind != FindingKind::kSpin &&
+  return finding.kind != FindingKind::kSpin && !finding.is_restless &&
          std::any_of(finding.subjects.begin(), finding.subjects.end(),
                      [this](const FindingSubject& who) {
                        const auto at = motion_.still_since().find(who.thread);
@@ -198,7 +211,9 @@ std::vector<int> ThreadWatch::MovedLately(TimeNs now) const {
     if (!ticks && !known && motion_.StillTime(thread, now) < stall_) moved.push_back(thread);
   }
   std::erase_if(moved, [&](int thread) {
-    if (tickers_.contains(thread)) return true;
+    const auto& serving = standing_.serving;
+    if (tickers_.contains(thread) || std::count(serving.begin(), serving.end(), thread) != 0)
+      return true;
     const auto spin = spinning_since_.find(thread);
     return spin != spinning_since_.end() && HasLasted(spin->second, now);
   });
@@ -231,7 +246,8 @@ void ThreadWatch::Sum(TimeNs now) {
     for (const FindingSubject& subject : finding.subjects) {
       const auto spin = spinning_since_.find(subject.thread);
       const auto still = motion_.still_since().find(subject.thread);
-      if (finding.kind == FindingKind::kSpin && spin != spinning_since_.end()) {
+      const bool by_looks = finding.kind == FindingKind::kSpin || finding.is_restless;
+      if (by_looks && spin != spinning_since_.end()) {
         lasts = lasts && HasLasted(spin->second, now);
         mine.since = std::max(mine.since, spin->second);
       } else if (still != motion_.still_since().end()) {

@@ -52,7 +52,7 @@ class ThreadWatch {
   bool SomebodyRuns() const;
   bool IsDue(TimeNs now, TimeNs suspected_since) const;
   bool HasBeenAway(TimeNs now);
-  void Look(int pid, bool step);
+  void Look(int pid, bool silent);
   void CollectFindings(const std::vector<Finding>& found, TimeNs now);
   bool HasMoved(const Finding& finding) const;
   bool HasEnded(const Finding& finding);
@@ -73,6 +73,7 @@ class ThreadWatch {
   bool may_attach_ = false;  // since the latest sample of the motion that was due
   TimeNs looked_ = 0;        // when the latest look began
   TimeNs looked_until_ = 0;
+  TimeNs patient_after_ = 0;   // a look may take longer from then on
   TimeNs began_ = 0;           // the first call
   TimeNs spent_ = 0;           // of a processor, on all looks
   std::set<int> stood_still_;  // at the latest look

@@ -98,6 +98,34 @@ void DoubtRaises(const FindingDraft& draft, const JudgedProcesses& judged,
   }
 }
 
+// Another thread of Java may interrupt them, if there is one that still does anything.
+void DoubtInterrupts(const FindingDraft& draft, const JudgedProcesses& judged,
+                     ProcessFinding* finding) {
+  for (const uint32_t i : draft.members) {
+    const ThreadFacts& thread = *judged.node(i).facts;
+    if (!thread.wait.may_be_interrupted) continue;
+    const std::string who = WhoMayAct(thread.pid, judged);
+    finding->Lower(who.empty() ? Confidence::kLikely : Confidence::kPossible,
+                   who.empty() ? "another thread of the program may interrupt them"
+                               : fmt::format("they may be interrupted by {}", who));
+  }
+}
+
+// A time limit that jumps out of whatever the thread does, as siglongjmp lets one.
+void DoubtTimers(const FindingDraft& draft, const JudgedProcesses& judged,
+                 ProcessFinding* finding) {
+  constexpr uint64_t kOfLimits = kOfTimers | SignalBit(SIGPROF) | SignalBit(SIGXCPU);
+  for (const int pid : judged.PidsOf(draft.members)) {
+    const ProcessFacts* const process = FindProcess(judged.look, pid);
+    if (process != nullptr &&
+        (process->caught_signals & ~process->runtime_signals & kOfLimits) != 0)
+      finding->Lower(Confidence::kLikely,
+                     fmt::format("{} handles the signal of a timer: a handler that jumps out could "
+                                 "end this wait",
+                                 ProcessLabel(judged.look, pid)));
+  }
+}
+
 // Whoever holds the other end of a pipe, or a lock of a file, may use it from any of its threads.
 void DoubtFiles(const FindingDraft& draft, const JudgedProcesses& judged, ProcessFinding* finding) {
   bool locks = false;
@@ -268,8 +296,12 @@ void DoubtKernelWork(const FindingDraft& draft, const JudgedProcesses& judged,
     if (thread->system_call_name == "io_uring_enter")
       return finding->Lower(Confidence::kLikely,
                             "what the ring was given is read from the memory of its process");
+    // Who makes one for others to open by its name keeps it open, as with a named pipe; its own
+    // side has no name.
+    const bool serves = thread->wait.kind != WaitKind::kWrite &&
+                        thread->wait.files[0].name.find("ptmx") != std::string::npos;
     if (kind == FileKind::kTerminal)
-      return finding->Lower(Confidence::kLikely,
+      return finding->Lower(serves ? Confidence::kPossible : Confidence::kLikely,
                             thread->wait.kind == WaitKind::kWrite
                                 ? "whoever has the terminal open may discard what was written to it"
                                 : "whoever may open the terminal by its name may write to it");
@@ -346,6 +378,8 @@ void DoubtSpins(const FindingDraft& draft, const JudgedProcesses& judged, Proces
   if (any([](const Spin& spin) { return spin.polls_shared; })) {
     const bool known =
         !any([](const Spin& spin) { return spin.polls_shared && !spin.sharers_known; });
+    // Who is not stuck is told as who may end it.
+    if (known && !judged.stuck[draft.members[0]]) return;
     return finding->Lower(known ? Confidence::kLikely : Confidence::kPossible,
                           known ? "what it polls is shared memory, or of a file: those who have "
                                   "it, too, are stuck, as far as can be told"
@@ -389,7 +423,8 @@ void DoubtFaultHandlers(const FindingDraft& draft, const JudgedProcesses& judged
   }
 }
 
-// A handler sets a variable that has a place of its own, as those do that have names; or one of a
+// A handler sets a variable that has a place of its own, as those do that have names: one that ends
+// a program, too, where that is all that the program naps or spins for. Or it sets one of a
 // program that is interpreted, which looks at many words for each. Python itself handles SIGINT.
 bool MayPollWhatAHandlerSets(const FindingDraft& draft, const JudgedProcesses& judged) {
   constexpr size_t kFew = 4;
@@ -400,7 +435,8 @@ bool MayPollWhatAHandlerSets(const FindingDraft& draft, const JudgedProcesses& j
     const uint64_t signals = process != nullptr ? SignalsFromOutside(*process) : 0;
     const bool is_python = process != nullptr && process->name.starts_with("python");
     if (spin.polls.size() > kFew) return (signals & ~(is_python ? SignalBit(SIGINT) : 0)) != 0;
-    return !spin.polled_variable.empty() && spin.polled_variable.find(' ') == std::string::npos;
+    // In a program without symbols none has a name.
+    return !spin.polls.empty() && spin.polled_variable.find(' ') == std::string::npos;
   });
 }
 
@@ -603,10 +639,9 @@ void JudgeConfidence(const FindingDraft& draft, const JudgedProcesses& judged,
             "who holds the lock is not recorded: it is one of these threads, as there are no "
             "others that run");
       }
-      if (std::any_of(draft.members.begin(), draft.members.end(),
-                      [&](uint32_t i) { return judged.node(i).facts->wait.may_be_interrupted; }))
-        finding->Lower(Confidence::kLikely, "another thread of the program may interrupt them");
+      DoubtInterrupts(draft, judged, finding);
       DoubtRaises(draft, judged, finding);
+      DoubtTimers(draft, judged, finding);
       DoubtFiles(draft, judged, finding);
       if (DoubtOpens(draft, judged, finding))
         DoubtSignals(draft, judged, Confidence::kLikely, finding);

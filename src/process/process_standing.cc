@@ -129,7 +129,10 @@ class Standing {
 
   void Add(uint32_t i) {
     const ThreadFacts& thread = *graph_.nodes()[i].facts;
-    if (thread.of_runtime && graph_.nodes()[i].stand == ThreadStand::kMoves) return;
+    if (thread.of_runtime) {
+      standing_.serving.push_back(thread.tid);
+      if (graph_.nodes()[i].stand == ThreadStand::kMoves) return;
+    }
     switch (graph_.nodes()[i].stand) {
       case ThreadStand::kMoves:
         if (!IsTicker(thread)) return standing_.moving.push_back(thread.tid);

@@ -91,6 +91,7 @@ class ProcessJudge {
   std::vector<std::string> WhoWaits(const ProcessFinding& finding) const;
   void AddStates();
   void AddSpinners();
+  bool IsRestless(const FindingDraft& draft) const;
   void AddFinding(const FindingDraft& draft);
   void AddTasks(const FindingDraft& draft, ProcessFinding* finding) const;
   void AddSessions(const FindingDraft& draft, ProcessFinding* finding) const;
@@ -218,6 +219,18 @@ void ProcessJudge::AddWhatLedThere(const FindingDraft& draft, ProcessFinding* fi
   }
 }
 
+// Whether one of them polls, or looks now and then whether it may go on.
+bool ProcessJudge::IsRestless(const FindingDraft& draft) const {
+  return draft.kind != FindingKind::kSpin &&
+         std::any_of(draft.members.begin(), draft.members.end(), [&](uint32_t i) {
+           if (node(i).facts == nullptr) return false;
+           const ThreadFacts& thread = *node(i).facts;
+           return node(i).retries || thread.wait.rechecks || NapsAndLooks(thread) ||
+                  thread.wait.kind == WaitKind::kRanks || NapsForDatabase(thread) ||
+                  NapsForFileLocks(thread);
+         });
+}
+
 void ProcessJudge::AddFinding(const FindingDraft& draft) {
   ProcessFinding finding;
   finding.kind = draft.kind;
@@ -230,6 +243,7 @@ void ProcessJudge::AddFinding(const FindingDraft& draft) {
   finding.summary = SummaryOf(draft, judged_);
   finding.of_goroutines =
       !draft.tasks.empty() && node(draft.members[0]).facts->tasks[0].is_goroutine;
+  finding.is_restless = finding.of_goroutines || IsRestless(draft);
   JudgeConfidence(draft, judged_, &finding);
   AddTasks(draft, &finding);
   AddSessions(draft, &finding);

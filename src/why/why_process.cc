@@ -478,7 +478,7 @@ ProcessHangs FindProcessHangs(Clock& clock, ProcessInspector& inspector,
   WhyProcessOptions options;
   options.pid = question.pid;
   options.stop = question.step;
-  options.observes_retries = false;  // who records asks again, and must not be kept from it
+  options.observes_retries = question.is_patient;  // who records is kept from it meanwhile
   InspectOptions inspect;
   inspect.long_step_time = 0;  // who records does not wait for that
   inspect.descendants = question.descendants;
@@ -548,11 +548,12 @@ std::string Packed(const ProcessHangs& hangs) {
   for (const Finding& each : hangs.findings) {
     findings.push_back(PlainJson(FindingObject(each)));
     findings.back()["is_warning"] = each.is_warning;
+    findings.back()["is_restless"] = each.is_restless;
   }
   const ProcessStanding& standing = hangs.standing;
   return JsonText(PlainJson{std::move(findings),
-                            {standing.moving, standing.tickers, standing.outside, standing.unknown,
-                             standing.halted, standing.complete, standing.hidden},
+                            {standing.moving, standing.tickers, standing.serving, standing.outside,
+                             standing.unknown, standing.halted, standing.complete, standing.hidden},
                             hangs.threads,
                             PackedWaits(hangs.waits),
                             hangs.still_threads});
@@ -565,15 +566,17 @@ ProcessHangs Unpacked(const std::string& bytes) {
   for (const PlainJson& each : json[0]) {
     hangs.findings.push_back(ReadFinding(each));
     each["is_warning"].get_to(hangs.findings.back().is_warning);
+    each["is_restless"].get_to(hangs.findings.back().is_restless);
   }
   const PlainJson& standing = json[1];
   standing[0].get_to(hangs.standing.moving);
   standing[1].get_to(hangs.standing.tickers);
-  standing[2].get_to(hangs.standing.outside);
-  standing[3].get_to(hangs.standing.unknown);
-  standing[4].get_to(hangs.standing.halted);
-  standing[5].get_to(hangs.standing.complete);
-  standing[6].get_to(hangs.standing.hidden);
+  standing[2].get_to(hangs.standing.serving);
+  standing[3].get_to(hangs.standing.outside);
+  standing[4].get_to(hangs.standing.unknown);
+  standing[5].get_to(hangs.standing.halted);
+  standing[6].get_to(hangs.standing.complete);
+  standing[7].get_to(hangs.standing.hidden);
   json[2].get_to(hangs.threads);
   hangs.waits = UnpackedWaits(json[3]);
   json[4].get_to(hangs.still_threads);

@@ -51,6 +51,8 @@ struct HangQuestion {
   std::vector<int> also;     // and from these, as its orphans are
   // What runs may be stopped for a moment, to be seen going in circles; else nobody is.
   bool step = false;
+  // Takes a second more where they poll, or try again and again.
+  bool is_patient = false;
 
   // Of one process alone.
   HangQuestion(int its_pid) : pid(its_pid) {}
