@@ -298,7 +298,8 @@ void DoubtKernelWork(const FindingDraft& draft, const JudgedProcesses& judged,
                             "what the ring was given is read from the memory of its process");
     // Who makes one for others to open by its name keeps it open, as with a named pipe; its own
     // side has no name.
-    const bool serves = thread->wait.kind != WaitKind::kWrite &&
+    const bool serves = draft.kind == FindingKind::kNoWriter &&
+                        thread->wait.kind != WaitKind::kWrite &&
                         thread->wait.files[0].name.find("ptmx") != std::string::npos;
     if (kind == FileKind::kTerminal)
       return finding->Lower(serves ? Confidence::kPossible : Confidence::kLikely,

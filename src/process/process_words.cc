@@ -756,7 +756,16 @@ Finding ToldFinding(const ProcessFinding& finding, const SystemSample& look) {
   told.subjects = tell(finding.threads);
   told.partners = tell(finding.partners);
   told.victims = tell(finding.victims);
+  // What tasks wait for says more than where the thread is that runs them all.
+  while (!told.evidence.empty() && told.lines.size() < kMostLines &&
+         (told.evidence.front().starts_with("task ") ||
+          (finding.of_goroutines &&
+           told.evidence.front().find(" waits for ") != std::string::npos))) {
+    told.lines.push_back(told.evidence.front());
+    told.evidence.erase(told.evidence.begin());
+  }
   for (const FindingSubject& subject : told.subjects) {
+    if (finding.of_goroutines && !told.lines.empty()) break;
     if (told.lines.size() == kMostLines || subject.does.empty()) continue;
     told.lines.push_back(LineOf(subject));
   }
