@@ -545,9 +545,7 @@ bool IsOfLanguage(const StackFrame& frame) {
 
 bool IsOfLibraries(const StackFrame& frame) {
   if (frame.language == FrameLanguage::kPython) return IsPythonLibrary(frame.module);
-  if (frame.language == FrameLanguage::kJava || frame.language == FrameLanguage::kJavaScript)
-    return frame.of_system;
-  return frame.of_system || IsOfLanguage(frame);
+  return frame.of_system || (frame.language == FrameLanguage::kNative && IsOfLanguage(frame));
 }
 
 bool HasPlace(const StackFrame& frame) { return !frame.function.empty() || !frame.source.empty(); }
