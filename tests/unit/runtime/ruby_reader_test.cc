@@ -15,11 +15,11 @@
 namespace hangscope {
 namespace {
 
+using ruby_layout::ThreadStatus;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
-using ruby_layout::ThreadStatus;
 
 constexpr size_t kMostRubyThreads = 16;
 constexpr size_t kMostRubyFrames = 8;
@@ -84,7 +84,8 @@ TEST(RubyReader, AMonitorIsToldInsteadOfTheMutexInIt) {
   const uint64_t monitor = ruby.Monitor(mutex);
   ruby.CallC(main, monitor);
   ruby.WantMutex(main, mutex);
-  EXPECT_EQ(RubyThreadsOf(ruby).at(100).wait, (RubyWait{RubyWaitKind::kMutex, monitor, "Monitor", owner, 0}));
+  EXPECT_EQ(RubyThreadsOf(ruby).at(100).wait,
+            (RubyWait{RubyWaitKind::kMutex, monitor, "Monitor", owner, 0}));
 }
 
 TEST(RubyReader, AMonitorOfAnotherMutexIsNotTold) {
@@ -101,7 +102,8 @@ TEST(RubyReader, WhoPopsAQueueWaitsForIt) {
   const uint64_t main = ruby.AddThread(100, ThreadStatus::kSleepsForever);
   const uint64_t queue = ruby.Data("sized_queue", ruby.Block(64));
   ruby.CallC(main, queue);
-  EXPECT_EQ(RubyThreadsOf(ruby).at(100).wait, (RubyWait{RubyWaitKind::kObject, queue, "SizedQueue", 0, 0}));
+  EXPECT_EQ(RubyThreadsOf(ruby).at(100).wait,
+            (RubyWait{RubyWaitKind::kObject, queue, "SizedQueue", 0, 0}));
 }
 
 TEST(RubyReader, TheMutexOfAConditionVariableSleepsForIt) {
@@ -195,7 +197,8 @@ TEST(RubyReader, TimeoutLimitsWhatItCalls) {
 TEST(RubyReader, ALineThatIsNotKnownIsThatOfTheMethod) {
   FakeRuby ruby;
   const uint64_t main = ruby.AddThread(100);
-  const uint64_t method = ruby.Method("wait_for_a_very_long_time_indeed", ruby.String("/srv/a.rb"), 7, {8});
+  const uint64_t method =
+      ruby.Method("wait_for_a_very_long_time_indeed", ruby.String("/srv/a.rb"), 7, {8});
   ruby.Put<uint64_t>(ruby.BodyOf(method) + ruby_layout::kBodyLineIndex, 0);
   ruby.Call(main, method, 0);
   const auto frames = RubyFramesOf(ruby, main);
@@ -260,8 +263,8 @@ TEST(RubyReader, AFrameOfNothingIsNotShown) {
 
 TEST(RubyReader, AStackThatIsNoneHasNoFrames) {
   using namespace ruby_layout;
-  for (const auto& [field, by] : {std::pair(kEcFrame, uint64_t{8}),           // between two frames
-                                  std::pair(kEcFrame, ~uint64_t{0} << 20),    // below the stack
+  for (const auto& [field, by] : {std::pair(kEcFrame, uint64_t{8}),         // between two frames
+                                  std::pair(kEcFrame, ~uint64_t{0} << 20),  // below the stack
                                   std::pair(kEcStackWords, uint64_t{1} << 61)}) {  // around memory
     FakeRubyStory story;
     ASSERT_THAT(RubyFramesOf(story.ruby, story.first), SizeIs(1));
