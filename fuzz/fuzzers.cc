@@ -17,6 +17,7 @@ void FuzzPerf(std::string_view input);
 void FuzzPostgres(std::string_view input);
 void FuzzPython(std::string_view input);
 void FuzzRing(std::string_view input);
+void FuzzRuby(std::string_view input);
 void FuzzScope(std::string_view input);
 void FuzzTrace(std::string_view input);
 void FuzzUnits(std::string_view input);
@@ -25,26 +26,13 @@ void FuzzWatch(std::string_view input);
 
 std::span<const Fuzzer> Fuzzers() {
   static constexpr Fuzzer kFuzzers[] = {
-      {"catalog", FuzzCatalog},
-      {"code", FuzzCode},
-      {"core", FuzzCore},
-      {"debugger", FuzzDebugger},
-      {"elf", FuzzElf},
-      {"etm", FuzzEtm},
-      {"exec", FuzzExec},
-      {"gdb", FuzzGdb},
-      {"go", FuzzGo},
-      {"jvm", FuzzJvm},
-      {"log", FuzzLog},
-      {"perf", FuzzPerf},
-      {"postgres", FuzzPostgres},
-      {"python", FuzzPython},
-      {"ring", FuzzRing},
-      {"scope", FuzzScope},
-      {"trace", FuzzTrace},
-      {"units", FuzzUnits},
-      {"v8", FuzzV8},
-      {"watch", FuzzWatch},
+      {"catalog", FuzzCatalog},   {"code", FuzzCode},     {"core", FuzzCore},
+      {"debugger", FuzzDebugger}, {"elf", FuzzElf},       {"etm", FuzzEtm},
+      {"exec", FuzzExec},         {"gdb", FuzzGdb},       {"go", FuzzGo},
+      {"jvm", FuzzJvm},           {"log", FuzzLog},       {"perf", FuzzPerf},
+      {"postgres", FuzzPostgres}, {"python", FuzzPython}, {"ring", FuzzRing},
+      {"ruby", FuzzRuby},         {"scope", FuzzScope},   {"trace", FuzzTrace},
+      {"units", FuzzUnits},       {"v8", FuzzV8},         {"watch", FuzzWatch},
   };
   return kFuzzers;
 }

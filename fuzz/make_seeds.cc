@@ -18,6 +18,7 @@
 #include "fakes/fake_jvm.h"
 #include "fakes/fake_postgres.h"
 #include "fakes/fake_python.h"
+#include "fakes/fake_ruby.h"
 #include "fakes/fake_v8.h"
 #include "fakes/perf_story.h"
 #include "fakes/watch_image.h"
@@ -373,6 +374,26 @@ void WritePostgres() {
   Write("postgres", "queue", table.image());
 }
 
+// Two threads that want each other's Mutex, one for a Monitor, a queue, a child, and one that waits
+// to run.
+void WriteRuby() {
+  using ruby_layout::ThreadStatus;
+  FakeRubyStory story;
+  Write("ruby", "bank", story.ruby.image());
+  FakeRuby ruby;
+  const uint64_t main = ruby.AddThread(100, ThreadStatus::kSleepsForever);
+  const uint64_t other = ruby.AddThread(101, ThreadStatus::kSleepsForever);
+  const uint64_t mutex = ruby.Mutex(other);
+  ruby.CallC(main, ruby.Monitor(mutex));
+  ruby.WantMutex(main, mutex);
+  ruby.CallC(other, ruby.Data("queue", ruby.Block(64)));
+  ruby.CallC(ruby.AddThread(102, ThreadStatus::kSleepsForever), ruby.Data("VM/thread", other));
+  ruby.WaitForChild(ruby.AddThread(103, ThreadStatus::kSleeps), 4711);
+  ruby.WaitToRun(ruby.AddThread(104), main);
+  ruby.NameThread(main, "mailer");
+  Write("ruby", "waits", ruby.image());
+}
+
 // Two threads, one with frames of functions whose names are of any alphabet, and a lock.
 void WritePython() {
   FakePython python;
@@ -431,6 +452,7 @@ int main(int argc, char** argv) {
   WriteGo();
   WriteJvm();
   WritePostgres();
+  WriteRuby();
   Write("v8", "wait", FakeScriptStack().v8.image());
   WritePython();
   WriteHardwareTraces(argv[1]);

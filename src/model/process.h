@@ -54,7 +54,7 @@ constexpr std::string_view ThreadStateName(ThreadState state) {
 
 // What a frame's code is written in: machine code of any language, or code that a runtime
 // evaluates.
-enum class FrameLanguage { kNative, kPython, kJava, kJavaScript };
+enum class FrameLanguage { kNative, kPython, kJava, kJavaScript, kRuby };
 
 constexpr std::string_view FrameLanguageName(FrameLanguage language) {
   switch (language) {
@@ -64,6 +64,8 @@ constexpr std::string_view FrameLanguageName(FrameLanguage language) {
       return "java";
     case FrameLanguage::kJavaScript:
       return "javascript";
+    case FrameLanguage::kRuby:
+      return "ruby";
     case FrameLanguage::kNative:
       break;
   }
@@ -74,8 +76,8 @@ struct StackFrame {
   uint64_t pc = 0;       // of native code
   std::string function;  // demangled; empty: unknown
   std::string source;    // "server.c:88"; empty: unknown
-  // "libc.so.6"; of Python and JavaScript the whole path of the file, of Java the class; empty:
-  // none
+  // "libc.so.6"; of Python, JavaScript and Ruby the whole path of the file, of Java the class;
+  // empty: none
   std::string module;
   FrameLanguage language = FrameLanguage::kNative;
   // Of a library that the system or a compiler has, or compiled in from a header of one.

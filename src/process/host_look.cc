@@ -161,7 +161,7 @@ ThreadFacts ReadThread(const SavedJson& json, int pid, int tid) {
     if (thread.stack.size() == kMostFramesOfLook) break;
     thread.stack.push_back({ReadAddress(frame, "pc"), TextField(frame, "function"),
                             TextField(frame, "source"), TextField(frame, "module"),
-                            ByName(TextField(frame, "language"), FrameLanguage::kJavaScript,
+                            ByName(TextField(frame, "language"), FrameLanguage::kRuby,
                                    FrameLanguageName, FrameLanguage::kNative),
                             TrueField(frame, "of_system")});
   }

@@ -366,6 +366,14 @@ bool HandlerMayEnd(const ThreadFacts& thread) {
   };
   if (std::any_of(thread.stack.begin(), thread.stack.end(), is_python))
     return thread.tid == thread.pid;
+  // Ruby, too, has its handlers run in the main thread, which goes on with a system call after
+  // that.
+  const auto is_ruby = [](const StackFrame& frame) {
+    return frame.language == FrameLanguage::kRuby;
+  };
+  if (!IsFileWait(thread.wait.kind) &&
+      std::any_of(thread.stack.begin(), thread.stack.end(), is_ruby))
+    return thread.tid == thread.pid;
   return thread.wait.kind == WaitKind::kSemaphore || thread.wait.kind == WaitKind::kFutex ||
          thread.wait.kind == WaitKind::kConnect || IsFileWait(thread.wait.kind);
 }

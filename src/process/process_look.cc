@@ -288,6 +288,7 @@ void ProcessLook::SayWhatCannotBeSeen() {
     if (walker_ != nullptr && !python_) FindGo();
     if (walker_ != nullptr) FindJava();
     if (walker_ != nullptr) FindNode();
+    if (walker_ != nullptr) FindRuby();
     if (walker_ != nullptr) FindPostgres();
     FindRank();
   }
@@ -322,6 +323,7 @@ void ProcessLook::Explain() {
   for (size_t i = 0; i < work_.size(); ++i) ExplainThread(i);
   AddGoroutines();
   AddJava();
+  AddRuby();
   if (!walker_trouble_.empty()) Warn(walker_trouble_);
 }
 
@@ -447,6 +449,7 @@ PythonFrames ProcessLook::PythonFramesOf(const RawThread& raw, uint64_t stack_po
 void ProcessLook::AddLanguages(Work* work, ThreadFacts* thread) {
   AddPython(work, thread);
   AddScripts(*work, thread);
+  AddRubyTo(work, thread);
 }
 
 void ProcessLook::AddPython(Work* work, ThreadFacts* thread) {
@@ -926,6 +929,7 @@ void ProcessLook::StopThread(Work* work, ThreadFacts* thread) {
     image = ImageOf(work->raw.tid, *registers);
     interrupted = (*stop)->interrupted_call();
     work->python = PythonFramesOf(work->raw, image.registers.stack_pointer());
+    work->ruby = RubySitesOf(work->raw.tid);
     context_.longest_stop = std::max(context_.longest_stop, (*stop)->longest_hold());
   }
   StoreWalk(walker_->Walk(image, context_.options.most_frames), work, thread);

@@ -33,6 +33,7 @@
 #include "runtime/python/python_reader.h"
 #include "runtime/python/python_tasks.h"
 #include "runtime/python/python_waits.h"
+#include "runtime/ruby/ruby_reader.h"
 #include "runtime/v8/v8_reader.h"
 
 namespace hangscope {
@@ -157,6 +158,7 @@ class ProcessLook {
     bool was_stopped = false;
     std::vector<StackPlace> places;  // innermost first
     PythonFrames python;             // until AddPython
+    std::vector<RubySite> ruby;      // until AddRubyTo
     bool wants_registers = false;    // as StackWalk has it
   };
 
@@ -180,6 +182,13 @@ class ProcessLook {
   bool WaitsAgainInJava(const Work& work, size_t i);
   void FindNode();
   void AddScripts(const Work& work, ThreadFacts* thread);
+  void FindRuby();
+  void AddRuby();
+  std::vector<RubySite> RubySitesOf(int tid) const;
+  void AddRubyTo(Work* work, ThreadFacts* thread);
+  void ExplainRubyWait(const RubyThread& ruby, const Work& work, ThreadFacts* thread);
+  void ExplainInterpreterOfRuby(uint64_t holder, ThreadWait* wait) const;
+  std::optional<int> ThreadOfRuby(uint64_t address) const;
   void AddLanguages(Work* work, ThreadFacts* thread);
   void SayWhatCannotBeSeen();
   void ExplainThread(size_t i);
@@ -285,6 +294,9 @@ class ProcessLook {
   std::vector<Goroutine> goroutines_;  // by the index of the main thread's tasks
   std::unique_ptr<JavaThreads> java_;
   std::unique_ptr<V8Reader> v8_;
+  std::unique_ptr<RubyReader> ruby_;
+  std::string ruby_module_;                    // the file that the interpreter is in
+  std::map<int, RubyThread> ruby_threads_;     // by thread
   bool is_java_ = false;                       // whatever could be read of it
   std::map<size_t, JavaThread> java_threads_;  // by the index of facts_.threads
   std::string python_module_;                  // the file that the interpreter is in

@@ -545,9 +545,7 @@ bool IsOfLanguage(const StackFrame& frame) {
 
 bool IsOfLibraries(const StackFrame& frame) {
   if (frame.language == FrameLanguage::kPython) return IsPythonLibrary(frame.module);
-  if (frame.language == FrameLanguage::kJava || frame.language == FrameLanguage::kJavaScript)
-    return frame.of_system;
-  return frame.of_system || IsOfLanguage(frame);
+  return frame.of_system || (frame.language == FrameLanguage::kNative && IsOfLanguage(frame));
 }
 
 bool HasPlace(const StackFrame& frame) { return !frame.function.empty() || !frame.source.empty(); }
@@ -757,10 +755,10 @@ Finding ToldFinding(const ProcessFinding& finding, const SystemSample& look) {
   told.partners = tell(finding.partners);
   told.victims = tell(finding.victims);
   // What tasks wait for says more than where the thread is that runs them all.
-  while (!told.evidence.empty() && told.lines.size() < kMostLines &&
-         (told.evidence.front().starts_with("task ") ||
-          (finding.of_goroutines &&
-           told.evidence.front().find(" waits for ") != std::string::npos))) {
+  while (
+      !told.evidence.empty() && told.lines.size() < kMostLines &&
+      (told.evidence.front().starts_with("task ") ||
+       (finding.of_goroutines && told.evidence.front().find(" waits for ") != std::string::npos))) {
     told.lines.push_back(told.evidence.front());
     told.evidence.erase(told.evidence.begin());
   }

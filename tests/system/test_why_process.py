@@ -228,6 +228,29 @@ class HungPrograms(WhyCase):
         self.assertEqual({"Bank.transfer  Bank.java:7"}, {who["where"] for who in deadlock["subjects"]})
         self.assertIsNone(process.poll(), "it has ended by that")
 
+    def test_threads_of_ruby_that_want_each_others_mutex(self):
+        if not shutil.which("ruby3.1"):
+            self.skipTest("no Ruby 3.1 here")
+        program = self.folder / "bank.rb"
+        program.write_text("def transfer(from, to)\n  from.synchronize do\n    sleep 0.2\n    to.synchronize { puts 'moved' }\n  end\nend\n\n"
+                           "first, second = Mutex.new, Mutex.new\n"
+                           "tellers = [[first, second], [second, first]].map { |pair| Thread.new { transfer(*pair) } }\n"
+                           "tellers.each_with_index { |teller, i| teller.name = \"teller-#{i}\" }\n"
+                           "Thread.new { loop { sleep 0.1 } }\n"  # else Ruby would end it
+                           "$stdout.puts 'up'\n$stdout.flush\ntellers.each(&:join)\n")
+        process = self.start("ruby3.1", program)
+        found, = self.until(lambda: [each for each in self.why(process.pid)[2] if each["kind"] == "deadlock"], what="a deadlock")
+        self.assertEqual("likely", found["confidence"], found)
+        self.assertEqual({"teller-0", "teller-1"}, self.names(found))
+        first, other = found["subjects"]
+        self.assertRegex(first["does"], rf"for Mutex at 0x[0-9a-f]+, held by {other['thread']}$")
+        self.assertRegex(other["does"], rf"for Mutex at 0x[0-9a-f]+, held by {first['thread']}$")
+        self.assertEqual("block in transfer  bank.rb:4", first["where"])
+        lines = self.why(process.pid)[3]
+        frames = [frame for line in lines if line.get("tid") == first["thread"] for frame in line.get("stack", []) if frame.get("language") == "ruby"]
+        self.assertEqual([("block in transfer", "bank.rb:4", str(program)), ("transfer", "bank.rb:2", str(program))],
+                         [(frame["function"], frame["source"], frame["module"]) for frame in frames[:2]])
+
     def test_a_reader_of_a_pipe_that_it_could_only_write_itself(self):
         process = self.hung("silent_pipe")
         found = self.only_finding(process.pid, "no-writer", "certain")

@@ -218,6 +218,18 @@ TEST(ProcessWakeups, PythonRunsHandlersInTheLocksOfItsMainThreadOnly) {
   EXPECT_EQ(Only(main_elsewhere.Judge()).confidence, Confidence::kLikely);
 }
 
+TEST(ProcessWakeups, RubyRunsHandlersInItsMainThreadOnly) {
+  const auto confidence = [](int tid) {
+    World world;
+    world.Process(10, "ruby3.1").caught_signals = kTerm;
+    world.Signals(10, tid, "Queue").stack = {
+        {0, "take_job", "worker.rb:3", "/srv/worker.rb", FrameLanguage::kRuby}};
+    return Only(world.Judge()).confidence;
+  };
+  EXPECT_EQ(confidence(10), Confidence::kPossible);
+  EXPECT_EQ(confidence(11), Confidence::kLikely);
+}
+
 TEST(ProcessWakeups, PythonsOwnHandlerForInterruptsEndsNoWait) {
   World world;
   world.Process(10).caught_signals = SignalBit(SIGINT);
