@@ -40,10 +40,16 @@ constexpr uint64_t kOfWork = kOfUsers | SignalBit(SIGIO) | ~(SignalBit(34) - 1);
 // SIGUSR1, whether their programs do or not. Who handles each signal of a timer, and those that end
 // a program, too, removes its temporary files before it ends, as sort does: nobody has work for all
 // of these. Of make SIGUSR1 turns its messages on and off.
+constexpr uint64_t kOfEnds = SignalBit(SIGHUP) | SignalBit(SIGTERM) | SignalBit(SIGXCPU) |
+                             SignalBit(SIGPROF) | SignalBit(SIGALRM) | SignalBit(SIGVTALRM);
+
+// As sort has them.
+bool RemovesFilesAtItsEnd(const ProcessFacts& process) {
+  return (process.caught_signals & kOfEnds) == kOfEnds && (process.caught_signals & kOfUsers) == 0;
+}
+
 uint64_t SignalsOfWork(const ProcessFacts& process) {
   constexpr uint64_t kOfAll = kOfUsers | SignalBit(SIGHUP) | SignalBit(SIGALRM);
-  constexpr uint64_t kOfEnds = SignalBit(SIGHUP) | SignalBit(SIGTERM) | SignalBit(SIGXCPU) |
-                               SignalBit(SIGPROF) | SignalBit(SIGALRM) | SignalBit(SIGVTALRM);
   const uint64_t caught = process.caught_signals & ~process.runtime_signals & (kOfTimers | kOfWork);
   if ((process.caught_signals & kOfAll) == kOfAll) return 0;
   if ((process.caught_signals & kOfEnds) == kOfEnds) return caught & kOfUsers;
@@ -74,7 +80,8 @@ void DoubtSignals(const FindingDraft& draft, const JudgedProcesses& judged, Conf
                                                        : "signals";
     // What a program of Java does when it is told to end is the program's own.
     const bool may_work = works != 0 || process->runtime_signals != 0;
-    finding->Lower(may_work ? Confidence::kPossible : most,
+    const Confidence limit = RemovesFilesAtItsEnd(*process) ? Confidence::kLikely : most;
+    finding->Lower(may_work ? Confidence::kPossible : limit,
                    fmt::format("{} handles {}: a handler could end this wait",
                                ProcessLabel(judged.look, pid), which));
   }

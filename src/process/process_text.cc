@@ -314,9 +314,11 @@ std::string Stack(const ThreadFacts& thread, size_t most, const ProcessScene& sc
     text +=
         CutToColumns(fmt::format("  #{:<2} {}", i, FrameText(&thread.stack[i])), scene.columns) +
         "\n";
-  if (!thread.tasks.empty() && last == thread.stack.size()) {
-    constexpr size_t kMostTasks = 32;
-    const size_t shown = scene.all_stacks ? thread.tasks.size() : kMostTasks;
+  // Of a program of Go they say more than the stack of the thread that they are told with.
+  const bool is_whole = last == thread.stack.size();
+  if (!thread.tasks.empty() && (is_whole || thread.tasks[0].is_goroutine)) {
+    const size_t most_tasks = is_whole ? 32 : 8;
+    const size_t shown = scene.all_stacks ? thread.tasks.size() : most_tasks;
     text += fmt::format("{} of {}\n", thread.tasks[0].is_goroutine ? "goroutines" : "tasks",
                         Label(thread, *scene.look));
     for (size_t i = 0; i < std::min(shown, thread.tasks.size()); ++i)

@@ -356,7 +356,8 @@ std::string StandingText(const Verdict& verdict) {
     return "partial, others go on: " + Printable(verdict.goes_on);
   if (!verdict.findings.empty()) return "";
   const bool is_known = verdict.state == State::kIdle || verdict.state == State::kProgressing;
-  return is_known ? "no hang found: " + Printable(verdict.summary) : "no hang found";
+  if (is_known) return "no hang found: " + Printable(verdict.summary);
+  return "no hang found" + (verdict.doubts.empty() ? "" : ": " + Printable(verdict.doubts.front()));
 }
 
 std::string VerdictInReport(const std::string& report) {

@@ -130,6 +130,37 @@ TEST_F(ThreadWatchTest, TakesBackWhatItSaidOfThreadsThatHaveEnded) {
   }
 }
 
+// As a thread of Java does that wants a monitor; and one of its machine's works beside it.
+TEST_F(ThreadWatchTest, WhoLooksNowAndThenWhetherItMayGoOnHangsAllTheSame) {
+  for (const bool rechecks : {true, false}) {
+    const pid_t child = fork();
+    if (child == 0) {
+      for (;;) usleep(1000);
+    }
+    SystemSample look;
+    look.processes.emplace_back();
+    look.processes[0].pid = child;
+    look.asked = {child};
+    look_.processes[0].threads.clear();
+    ThreadFacts& waiter = Add(child, WaitKind::kMutex);
+    waiter.pid = waiter.wait.owner.emplace(child);
+    waiter.wait.rechecks = rechecks;
+    look.processes[0].threads = look_.processes[0].threads;
+    FakeProcessInspector inspector;
+    inspector.Add(look);
+    ThreadWatch watch(clock_, inspector, false, kThreadStall);
+    for (int i = 0; i < 4; ++i) {
+      clock_.Advance(kSecond);
+      usleep(20'000);
+      watch.Follow(child, {child}, clock_.Monotonic() - 2 * kSecond, true);
+    }
+    EXPECT_EQ(watch.sightings().findings.size(), rechecks ? 1u : 0u);
+    EXPECT_EQ(watch.sightings().moving.empty(), rechecks);
+    kill(child, SIGKILL);
+    waitpid(child, nullptr, 0);
+  }
+}
+
 TEST_F(ThreadWatchTest, ThatNobodyCanBeLookedAtIsSaidOnce) {
   Follow(kSecond / 2);  // the inspector finds no such process
   EXPECT_TRUE(watch_.sightings().findings.empty());

@@ -72,6 +72,9 @@ TEST(ProcessJava, WhatAnotherThreadMayInterruptIsNotCertain) {
   const ProcessFinding finding = Only(world.Judge());
   EXPECT_EQ(finding.confidence, Confidence::kLikely);
   EXPECT_THAT(finding.doubts, Contains(HasSubstr("may interrupt")));
+  world.Thread(10, 13, WaitKind::kAccept, "server");
+  EXPECT_EQ(Only(world.Judge()).confidence, Confidence::kPossible);
+  EXPECT_THAT(Only(world.Judge()).doubts, Contains(HasSubstr("interrupted by 13 server")));
 }
 
 }  // namespace

@@ -126,6 +126,16 @@ TEST(ProcessKernelWaits, WhatIsWrittenToATerminalIsReadByWhoHasItsOtherSide) {
   EXPECT_THAT(LinesOf(world)[0], HasSubstr("room in /dev/pts/3 (fd 3) read by 20"));
 }
 
+TEST(ProcessKernelWaits, WhoMadeATerminalMayServeWhoeverOpensIt) {
+  World world;
+  ThreadFacts& thread = WaitsFor(&world, 10, FileKind::kTerminal, {10});
+  thread.wait.files[0].name = "/dev/pts/3";
+  EXPECT_EQ(Only(world.Judge()).confidence, Confidence::kLikely) << "its own side has no name";
+  world.Of(10).threads[0].wait.files[0].name = "/dev/ptmx";
+  EXPECT_EQ(Only(world.Judge()).kind, Kind::kNoWriter);
+  EXPECT_EQ(Only(world.Judge()).confidence, Confidence::kPossible);
+}
+
 ThreadFacts& Downs(World* world, int pid, const char* name) {
   ThreadFacts& thread = world->Thread(pid, pid, WaitKind::kSemaphore);
   thread.wait.shared = thread.wait.is_public = true;

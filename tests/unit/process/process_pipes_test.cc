@@ -39,6 +39,10 @@ TEST(ProcessPipes, AReaderWithHandlersMayBeInterrupted) {
   world.Process(10).caught_signals = kTerm;
   world.Reads(10, 10, {10});
   EXPECT_EQ(Only(world.Judge()).confidence, Confidence::kPossible);
+  // Who handles each signal that ends a program removes its files then, as sort does.
+  for (const int number : {SIGHUP, SIGXCPU, SIGPROF, SIGALRM, SIGVTALRM})
+    world.Of(10).caught_signals |= SignalBit(number);
+  EXPECT_EQ(Only(world.Judge()).confidence, Confidence::kLikely);
 }
 
 TEST(ProcessPipes, APipeThatProcessesOutOfSightMayWriteIsPossibleOnly) {
