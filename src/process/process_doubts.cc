@@ -105,13 +105,18 @@ void DoubtRaises(const FindingDraft& draft, const JudgedProcesses& judged,
   }
 }
 
-// Another thread of Java may interrupt them, if there is one that still does anything.
+// Another thread of Java or Ruby may interrupt them. Somebody will, if there is one that still does
+// anything, where the program asked for a lock that lets itself be interrupted.
 void DoubtInterrupts(const FindingDraft& draft, const JudgedProcesses& judged,
                      ProcessFinding* finding) {
   for (const uint32_t i : draft.members) {
     const ThreadFacts& thread = *judged.node(i).facts;
     if (!thread.wait.may_be_interrupted) continue;
-    const std::string who = WhoMayAct(thread.pid, judged);
+    const bool is_asked_for =
+        std::any_of(thread.stack.begin(), thread.stack.end(), [](const StackFrame& frame) {
+          return frame.function.find("nterruptibly") != std::string::npos;
+        });
+    const std::string who = is_asked_for ? WhoMayAct(thread.pid, judged) : "";
     finding->Lower(who.empty() ? Confidence::kLikely : Confidence::kPossible,
                    who.empty() ? "another thread of the program may interrupt them"
                                : fmt::format("they may be interrupted by {}", who));

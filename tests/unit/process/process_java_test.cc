@@ -73,6 +73,8 @@ TEST(ProcessJava, WhatAnotherThreadMayInterruptIsNotCertain) {
   EXPECT_EQ(finding.confidence, Confidence::kLikely);
   EXPECT_THAT(finding.doubts, Contains(HasSubstr("may interrupt")));
   world.Thread(10, 13, WaitKind::kAccept, "server");
+  EXPECT_EQ(Only(world.Judge()).confidence, Confidence::kLikely);
+  world.Of(10).threads[1].stack.emplace_back().function = "ReentrantLock.lockInterruptibly";
   EXPECT_EQ(Only(world.Judge()).confidence, Confidence::kPossible);
   EXPECT_THAT(Only(world.Judge()).doubts, Contains(HasSubstr("interrupted by 13 server")));
 }
