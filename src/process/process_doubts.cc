@@ -72,8 +72,8 @@ void DoubtSignals(const FindingDraft& draft, const JudgedProcesses& judged, Conf
     const char* const which = (works & kOfTimers) != 0 ? "the signal of a timer"
                               : works != 0             ? "signals that may bring it work"
                                                        : "signals";
-    // What a program of Java does when it is told to end is the program's own.
-    const bool may_work = works != 0 || process->runtime_signals != 0;
+    // What a program of Java or Node.js does when it is told to end is the program's own.
+    const bool may_work = works != 0 || HandlesSignalsByRuntime(*process);
     finding->Lower(may_work ? Confidence::kPossible : most,
                    fmt::format("{} handles {}: a handler could end this wait",
                                ProcessLabel(judged.look, pid), which));
@@ -390,16 +390,14 @@ void DoubtFaultHandlers(const FindingDraft& draft, const JudgedProcesses& judged
 }
 
 // A handler sets a variable that has a place of its own, as those do that have names; or one of a
-// program that is interpreted, which looks at many words for each. Python itself handles SIGINT.
+// program that is interpreted, which looks at many words for each.
 bool MayPollWhatAHandlerSets(const FindingDraft& draft, const JudgedProcesses& judged) {
   constexpr size_t kFew = 4;
   return std::any_of(draft.members.begin(), draft.members.end(), [&](uint32_t i) {
     const ThreadFacts& thread = *judged.node(i).facts;
     const ThreadFacts::Spin& spin = *thread.spin;
     const ProcessFacts* const process = FindProcess(judged.look, thread.pid);
-    const uint64_t signals = process != nullptr ? SignalsFromOutside(*process) : 0;
-    const bool is_python = process != nullptr && process->name.starts_with("python");
-    if (spin.polls.size() > kFew) return (signals & ~(is_python ? SignalBit(SIGINT) : 0)) != 0;
+    if (spin.polls.size() > kFew) return process != nullptr && SignalsFromOutside(*process) != 0;
     return !spin.polled_variable.empty() && spin.polled_variable.find(' ') == std::string::npos;
   });
 }

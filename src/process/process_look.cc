@@ -15,6 +15,7 @@
 #include "proc/system_call_32.h"
 #include "process/process_graph.h"
 #include "process/signal_sets.h"
+#include "runtime/python/python_signals.h"
 
 namespace hangscope {
 namespace {
@@ -52,6 +53,23 @@ std::vector<MemoryMapping> CodeMappings(const std::vector<MemoryMapping>& all) {
     return mapping.executable || files.count(mapping.path) != 0;
   });
   return code;
+}
+
+// Where the variables of a file are: those that begin as zeros lie behind the others, in memory of
+// no file.
+std::vector<MemoryRange> DataOf(const std::string& path,
+                                const std::vector<MemoryMapping>& mappings) {
+  std::vector<MemoryRange> data;
+  for (const MemoryMapping& mapping : mappings) {
+    const bool follows =
+        mapping.path.empty() && !data.empty() && data.back().second == mapping.begin;
+    if (!mapping.writable || !mapping.readable || (mapping.path != path && !follows)) continue;
+    if (!data.empty() && data.back().second == mapping.begin)
+      data.back().second = mapping.end;
+    else
+      data.emplace_back(mapping.begin, mapping.end);
+  }
+  return data;
 }
 
 // Whatever is sent, but SIGKILL, neither ends a wait for a signal nor the process.
@@ -303,10 +321,13 @@ void ProcessLook::FindPython() {
   for (const MemoryMapping& mapping : mappings_) {
     if (!mapping.executable || !is_interpreter(mapping)) continue;
     python_module_ = NameOf(mapping.path);
-    auto python = PythonReader::Open(
-        python_module_,
-        [&](std::string_view name) { return walker_->AddressOf(mapping.begin, name); },
-        read_memory_);
+    const auto find = [&](std::string_view name) {
+      return walker_->AddressOf(mapping.begin, name);
+    };
+    const bool is_interrupted = (facts_.caught_signals & SignalBit(SIGINT)) != 0;
+    if (is_interrupted && OnlyInterrupts(find, read_memory_, DataOf(mapping.path, mappings_)))
+      facts_.runtime_signals |= SignalBit(SIGINT);
+    auto python = PythonReader::Open(python_module_, find, read_memory_);
     if (python.ok()) {
       python_ = std::make_unique<PythonReader>(std::move(*python));
       python_waits_ = std::make_unique<PythonWaits>(*python_);
