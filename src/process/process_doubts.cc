@@ -23,12 +23,32 @@ constexpr TimeNs kClocksAgree = kSecond;  // of hosts, to so much
 
 // It waits for its children, and the others wait for its end: a handler that runs meanwhile, as
 // shells have one for SIGINT, moves none of them.
-bool OnlyItsEndMatters(int pid, const FindingDraft& draft, const JudgedProcesses& judged) {
-  return std::all_of(draft.members.begin(), draft.members.end(), [&](uint32_t i) {
-    const ThreadFacts& thread = *judged.node(i).facts;
-    return thread.wait.kind == WaitKind::kChild ||
-           (thread.pid != pid && WaitsForProcesses(thread, judged.look).count(pid) == 0);
+bool OnlyItsEndMatters(int pid, const std::vector<uint32_t>& threads,
+                       const JudgedProcesses& judged) {
+  return std::all_of(threads.begin(), threads.end(), [&](uint32_t i) {
+    const ThreadFacts* const thread = judged.node(i).facts;
+    return thread == nullptr || thread->wait.kind == WaitKind::kChild ||
+           (thread->pid != pid && WaitsForProcesses(*thread, judged.look).count(pid) == 0);
   });
+}
+
+// A child of the process that goes on, and of whose end a handler of the process hears; null: there
+// is none.
+const ProcessFacts* ChildHeardOf(const ProcessFacts& process, const JudgedProcesses& judged) {
+  const uint64_t caught = process.caught_signals & ~process.runtime_signals;
+  if ((caught & SignalBit(SIGCHLD)) == 0) return nullptr;
+  for (uint32_t i = 0; i < judged.graph.nodes().size(); ++i) {
+    if (judged.node(i).kind != ProcessNode::Kind::kProcess || judged.stuck[i]) continue;
+    const ProcessFacts* const child = FindProcess(judged.look, judged.node(i).pid);
+    if (child != nullptr && child->parent == process.pid && child->state != ThreadState::kZombie)
+      return child;
+  }
+  return nullptr;
+}
+
+// A handler of its process ends its wait, or does what others wait for while it waits for a child.
+bool MayActInHandler(const ThreadFacts& thread) {
+  return thread.wait.kind == WaitKind::kChild || HandlerMayEnd(thread);
 }
 
 constexpr uint64_t kOfTimers = SignalBit(SIGALRM) | SignalBit(SIGVTALRM);
@@ -58,9 +78,18 @@ void DoubtSignals(const FindingDraft& draft, const JudgedProcesses& judged, Conf
                   ProcessFinding* finding) {
   for (const int pid : judged.PidsOf(draft.members)) {
     const ProcessFacts* const process = FindProcess(judged.look, pid);
-    if (process == nullptr || SignalsFromOutside(*process) == 0 ||
-        OnlyItsEndMatters(pid, draft, judged))
-      continue;
+    if (process == nullptr || OnlyItsEndMatters(pid, draft.members, judged)) continue;
+    if (const ProcessFacts* const child = ChildHeardOf(*process, judged)) {
+      const bool may_act = std::any_of(draft.members.begin(), draft.members.end(), [&](uint32_t i) {
+        return judged.node(i).pid == pid && MayActInHandler(*judged.node(i).facts);
+      });
+      finding->Lower(
+          may_act ? Confidence::kPossible : most,
+          fmt::format("{} handles the end of its children, as of {}: the handler could "
+                      "end this wait",
+                      ProcessLabel(judged.look, pid), ProcessLabel(judged.look, child->pid)));
+    }
+    if (SignalsFromOutside(*process) == 0) continue;
     if (process->session) {
       finding->Lower(most, fmt::format("{} may be told to end what {} does",
                                        Printable(process->session->server, 60),

@@ -575,15 +575,18 @@ void ProcessLook::ExplainMount(const Work& work, ThreadFacts* thread) {
   if (!wait.files[0].others.empty()) thread->state = ThreadState::kSleeping;
 }
 
-// A child that ends or stops raises SIGCHLD: that ends the wait, or the handler does.
+// A child that ends or stops raises SIGCHLD: that ends the wait, or the handler does. What the
+// handler does for others is up to those who judge: these want to know who its children are.
 void ProcessLook::AddChildrenThatEnd(ThreadWait* wait) {
-  if (!SignalsEnd(wait->kind)) return;
+  // Python's handlers may signal a condition, too.
+  const bool ends = SignalsEnd(wait->kind) || (python_ && wait->kind == WaitKind::kCondition);
+  if (!ends && wait->kind != WaitKind::kChild && !python_) return;
   uint64_t heard = wait->kind == WaitKind::kSignal ? wait->signals : facts_.caught_signals;
   for (const WaitFile& file : wait->files) heard |= file.signals;
   if ((heard & SignalBit(SIGCHLD)) == 0) return;
   for (const TaskStat& child : context_.tree.Children(pid_)) {
     if (child.state == ThreadState::kZombie) continue;
-    wait->children.push_back(child.id);
+    if (ends) wait->children.push_back(child.id);
     leads_to_.insert(child.id);
   }
 }
