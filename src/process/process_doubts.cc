@@ -109,6 +109,63 @@ void DoubtSignals(const FindingDraft& draft, const JudgedProcesses& judged, Conf
   }
 }
 
+// Who stands still in other processes, so that the members do: those who could end their waits, or
+// those of these.
+std::vector<uint32_t> WhoStandsBehind(const FindingDraft& draft, const JudgedProcesses& judged) {
+  const std::set<int> own = judged.PidsOf(draft.members);
+  std::set<uint32_t> seen(draft.members.begin(), draft.members.end());
+  std::vector<uint32_t> open = draft.members;
+  std::vector<uint32_t> found;
+  while (!open.empty()) {
+    const uint32_t at = open.back();
+    open.pop_back();
+    const ProcessNode& node = judged.node(at);
+    const bool stands = node.stand == ThreadStand::kWaits || node.stand == ThreadStand::kSpins;
+    if (!stands) continue;
+    if (node.facts != nullptr && own.count(node.pid) == 0) found.push_back(at);
+    for (const WaitEdge& edge : judged.graph.waits()[at].suppliers) {
+      if (seen.insert(edge.to).second) open.push_back(edge.to);
+    }
+  }
+  return found;
+}
+
+bool RunsPython(const ThreadFacts& thread) {
+  return std::any_of(thread.stack.begin(), thread.stack.end(), [](const StackFrame& frame) {
+    return frame.language == FrameLanguage::kPython;
+  });
+}
+
+// That a worker has nothing to do is no hang while a handler of the process which gives it work may
+// run. A handler of a language's own may do anything while its process waits for a child.
+void DoubtWhoStandsBehind(const FindingDraft& draft, const JudgedProcesses& judged,
+                          ProcessFinding* finding) {
+  if (!draft.tasks.empty()) return;
+  const std::vector<uint32_t> behind = WhoStandsBehind(draft, judged);
+  std::vector<uint32_t> all = behind;
+  all.insert(all.end(), draft.members.begin(), draft.members.end());
+  for (const int pid : judged.PidsOf(behind)) {
+    const ProcessFacts* const process = FindProcess(judged.look, pid);
+    if (process == nullptr || process->session) continue;
+    const ProcessFacts* const child = ChildHeardOf(*process, judged);
+    if ((SignalsFromOutside(*process) == 0 && child == nullptr) ||
+        OnlyItsEndMatters(pid, all, judged))
+      continue;
+    const bool may_act = std::any_of(behind.begin(), behind.end(), [&](uint32_t i) {
+      const ThreadFacts& thread = *judged.node(i).facts;
+      return thread.pid == pid &&
+             (thread.wait.kind == WaitKind::kChild ? thread.tid == pid && RunsPython(thread)
+                                                   : HandlerMayEnd(thread));
+    });
+    if (!may_act) continue;
+    finding->Lower(
+        Confidence::kPossible,
+        fmt::format("{}, which could end it, handles {}: a handler could end its own wait",
+                    ProcessLabel(judged.look, pid),
+                    child == nullptr ? "signals" : "the end of its children"));
+  }
+}
+
 // One that raises an exception takes Python's main thread out of its wait.
 void DoubtRaises(const FindingDraft& draft, const JudgedProcesses& judged,
                  ProcessFinding* finding) {
@@ -676,8 +733,8 @@ void JudgeConfidence(const FindingDraft& draft, const JudgedProcesses& judged,
       }
       const auto may_end = [&](uint32_t i) {
         const ThreadFacts* const thread = judged.node(i).facts;
-        return judged.node(i).weak && !IsFileWait(thread->wait.kind) && HandlerMayEnd(*thread) &&
-               !IdlesInRuntime(*thread);
+        return (judged.node(i).weak || RunsPython(*thread)) && !IsFileWait(thread->wait.kind) &&
+               HandlerMayEnd(*thread) && !IdlesInRuntime(*thread);
       };
       const bool may = draft.beside_loops ||
                        std::any_of(draft.members.begin(), draft.members.end(), may_end) ||
@@ -697,5 +754,6 @@ void JudgeConfidence(const FindingDraft& draft, const JudgedProcesses& judged,
   DoubtKernelWork(draft, judged, finding);
   DoubtClocks(draft, judged, finding);
 }
+  DoubtWhoStandsBehind(draft, judged, finding);
 
 }  // namespace hangscope
