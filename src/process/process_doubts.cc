@@ -660,6 +660,10 @@ void JudgeConfidence(const FindingDraft& draft, const JudgedProcesses& judged,
         finding->Lower(Confidence::kLikely,
                        fmt::format("who holds a lock is read from the code{}",
                                    is_go ? "" : ", and the program may cancel a task"));
+        if (judged.node(draft.members[0]).facts->wait.may_be_interrupted)
+          finding->Lower(Confidence::kPossible,
+                         "a timer of the loop, or another task, may have one of these tasks, and "
+                         "could cancel it");
         break;
       }
       if (draft.unowned) {
@@ -731,6 +735,8 @@ void JudgeConfidence(const FindingDraft& draft, const JudgedProcesses& judged,
         DoubtSignals(draft, judged, Confidence::kLikely, finding);
         break;
       }
+      // While Python's main thread waits for the end of another one, too, it runs handlers, which
+      // may signal conditions.
       const auto may_end = [&](uint32_t i) {
         const ThreadFacts* const thread = judged.node(i).facts;
         return (judged.node(i).weak || RunsPython(*thread)) && !IsFileWait(thread->wait.kind) &&
@@ -748,12 +754,12 @@ void JudgeConfidence(const FindingDraft& draft, const JudgedProcesses& judged,
     default:
       break;
   }
+  DoubtWhoStandsBehind(draft, judged, finding);
   DoubtNappers(draft, judged, finding);
   DoubtStops(draft, judged, finding);
   DoubtWords(draft, judged, finding);
   DoubtKernelWork(draft, judged, finding);
   DoubtClocks(draft, judged, finding);
 }
-  DoubtWhoStandsBehind(draft, judged, finding);
 
 }  // namespace hangscope
