@@ -476,6 +476,7 @@ void ProcessLook::AddPython(Work* work, ThreadFacts* thread) {
   const std::vector<StackFrame> named = python_->Name(python.frames, &python.warning);
   if (thread->state == ThreadState::kSleeping)
     thread->tasks = python_tasks_->TasksOf(python.frames, &thread->wait.may_be_interrupted);
+  thread->stands_by = IsIdleInPool(named);
   thread->stack = MergeStacks(thread->stack, python.frames, named, python_module_);
   if (thread->stack.size() > context_.options.most_frames)
     thread->stack.resize(context_.options.most_frames);
