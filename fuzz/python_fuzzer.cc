@@ -34,7 +34,10 @@ void FuzzPython(std::string_view input) {
   PythonWaits waits(*reader);
   const PythonWait wait = waits.Explain(0x5000, input.substr(0, 4096), frames.frames);
   FUZZ_REQUIRE(wait.object != 0 || wait.name.empty());
-  const std::vector<TaskFacts> tasks = PythonTasks(*reader, waits).TasksOf(frames.frames);
+  bool may_be_cancelled = false;
+  const std::vector<TaskFacts> tasks =
+      PythonTasks(*reader, waits).TasksOf(frames.frames, &may_be_cancelled);
+  FUZZ_REQUIRE(!may_be_cancelled || !tasks.empty());
   for (const TaskFacts& task : tasks) {
     for (const size_t other : task.tasks) FUZZ_REQUIRE(other < tasks.size());
   }

@@ -305,7 +305,7 @@ struct ThreadWait {
   std::vector<WaitFile> files;
   // A runtime wakes it now and then to look whether the lock is free: it waits on all the same.
   bool rechecks = false;
-  // Other threads of the program may end it by its language's means, whoever has what it waits for.
+  // Other threads, or tasks of its loop, may end it by its language's means, whoever has that.
   bool may_be_interrupted = false;
   bool has_timeout = false;       // it ends by itself
   std::optional<TimeNs> timeout;  // how long it waits at most, where known

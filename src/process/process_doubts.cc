@@ -23,12 +23,32 @@ constexpr TimeNs kClocksAgree = kSecond;  // of hosts, to so much
 
 // It waits for its children, and the others wait for its end: a handler that runs meanwhile, as
 // shells have one for SIGINT, moves none of them.
-bool OnlyItsEndMatters(int pid, const FindingDraft& draft, const JudgedProcesses& judged) {
-  return std::all_of(draft.members.begin(), draft.members.end(), [&](uint32_t i) {
-    const ThreadFacts& thread = *judged.node(i).facts;
-    return thread.wait.kind == WaitKind::kChild ||
-           (thread.pid != pid && WaitsForProcesses(thread, judged.look).count(pid) == 0);
+bool OnlyItsEndMatters(int pid, const std::vector<uint32_t>& threads,
+                       const JudgedProcesses& judged) {
+  return std::all_of(threads.begin(), threads.end(), [&](uint32_t i) {
+    const ThreadFacts* const thread = judged.node(i).facts;
+    return thread == nullptr || thread->wait.kind == WaitKind::kChild ||
+           (thread->pid != pid && WaitsForProcesses(*thread, judged.look).count(pid) == 0);
   });
+}
+
+// A child of the process that goes on, and of whose end a handler of the process hears; null: there
+// is none.
+const ProcessFacts* ChildHeardOf(const ProcessFacts& process, const JudgedProcesses& judged) {
+  const uint64_t caught = process.caught_signals & ~process.runtime_signals;
+  if ((caught & SignalBit(SIGCHLD)) == 0) return nullptr;
+  for (uint32_t i = 0; i < judged.graph.nodes().size(); ++i) {
+    if (judged.node(i).kind != ProcessNode::Kind::kProcess || judged.stuck[i]) continue;
+    const ProcessFacts* const child = FindProcess(judged.look, judged.node(i).pid);
+    if (child != nullptr && child->parent == process.pid && child->state != ThreadState::kZombie)
+      return child;
+  }
+  return nullptr;
+}
+
+// A handler of its process ends its wait, or does what others wait for while it waits for a child.
+bool MayActInHandler(const ThreadFacts& thread) {
+  return thread.wait.kind == WaitKind::kChild || HandlerMayEnd(thread);
 }
 
 constexpr uint64_t kOfTimers = SignalBit(SIGALRM) | SignalBit(SIGVTALRM);
@@ -64,9 +84,18 @@ void DoubtSignals(const FindingDraft& draft, const JudgedProcesses& judged, Conf
                   ProcessFinding* finding) {
   for (const int pid : judged.PidsOf(draft.members)) {
     const ProcessFacts* const process = FindProcess(judged.look, pid);
-    if (process == nullptr || SignalsFromOutside(*process) == 0 ||
-        OnlyItsEndMatters(pid, draft, judged))
-      continue;
+    if (process == nullptr || OnlyItsEndMatters(pid, draft.members, judged)) continue;
+    if (const ProcessFacts* const child = ChildHeardOf(*process, judged)) {
+      const bool may_act = std::any_of(draft.members.begin(), draft.members.end(), [&](uint32_t i) {
+        return judged.node(i).pid == pid && MayActInHandler(*judged.node(i).facts);
+      });
+      finding->Lower(
+          may_act ? Confidence::kPossible : most,
+          fmt::format("{} handles the end of its children, as of {}: the handler could "
+                      "end this wait",
+                      ProcessLabel(judged.look, pid), ProcessLabel(judged.look, child->pid)));
+    }
+    if (SignalsFromOutside(*process) == 0) continue;
     if (process->session) {
       finding->Lower(most, fmt::format("{} may be told to end what {} does",
                                        Printable(process->session->server, 60),
@@ -78,12 +107,69 @@ void DoubtSignals(const FindingDraft& draft, const JudgedProcesses& judged, Conf
     const char* const which = (works & kOfTimers) != 0 ? "the signal of a timer"
                               : works != 0             ? "signals that may bring it work"
                                                        : "signals";
-    // What a program of Java does when it is told to end is the program's own.
-    const bool may_work = works != 0 || process->runtime_signals != 0;
+    // What a program of Java or Node.js does when it is told to end is the program's own.
+    const bool may_work = works != 0 || HandlesSignalsByRuntime(*process);
     const Confidence limit = RemovesFilesAtItsEnd(*process) ? Confidence::kLikely : most;
     finding->Lower(may_work ? Confidence::kPossible : limit,
                    fmt::format("{} handles {}: a handler could end this wait",
                                ProcessLabel(judged.look, pid), which));
+  }
+}
+
+// Who stands still in other processes, so that the members do: those who could end their waits, or
+// those of these.
+std::vector<uint32_t> WhoStandsBehind(const FindingDraft& draft, const JudgedProcesses& judged) {
+  const std::set<int> own = judged.PidsOf(draft.members);
+  std::set<uint32_t> seen(draft.members.begin(), draft.members.end());
+  std::vector<uint32_t> open = draft.members;
+  std::vector<uint32_t> found;
+  while (!open.empty()) {
+    const uint32_t at = open.back();
+    open.pop_back();
+    const ProcessNode& node = judged.node(at);
+    const bool stands = node.stand == ThreadStand::kWaits || node.stand == ThreadStand::kSpins;
+    if (!stands) continue;
+    if (node.facts != nullptr && own.count(node.pid) == 0) found.push_back(at);
+    for (const WaitEdge& edge : judged.graph.waits()[at].suppliers) {
+      if (seen.insert(edge.to).second) open.push_back(edge.to);
+    }
+  }
+  return found;
+}
+
+bool RunsPython(const ThreadFacts& thread) {
+  return std::any_of(thread.stack.begin(), thread.stack.end(), [](const StackFrame& frame) {
+    return frame.language == FrameLanguage::kPython;
+  });
+}
+
+// That a worker has nothing to do is no hang while a handler of the process which gives it work may
+// run. A handler of a language's own may do anything while its process waits for a child.
+void DoubtWhoStandsBehind(const FindingDraft& draft, const JudgedProcesses& judged,
+                          ProcessFinding* finding) {
+  if (!draft.tasks.empty()) return;
+  const std::vector<uint32_t> behind = WhoStandsBehind(draft, judged);
+  std::vector<uint32_t> all = behind;
+  all.insert(all.end(), draft.members.begin(), draft.members.end());
+  for (const int pid : judged.PidsOf(behind)) {
+    const ProcessFacts* const process = FindProcess(judged.look, pid);
+    if (process == nullptr || process->session) continue;
+    const ProcessFacts* const child = ChildHeardOf(*process, judged);
+    if ((SignalsFromOutside(*process) == 0 && child == nullptr) ||
+        OnlyItsEndMatters(pid, all, judged))
+      continue;
+    const bool may_act = std::any_of(behind.begin(), behind.end(), [&](uint32_t i) {
+      const ThreadFacts& thread = *judged.node(i).facts;
+      return thread.pid == pid &&
+             (thread.wait.kind == WaitKind::kChild ? thread.tid == pid && RunsPython(thread)
+                                                   : HandlerMayEnd(thread));
+    });
+    if (!may_act) continue;
+    finding->Lower(
+        Confidence::kPossible,
+        fmt::format("{}, which could end it, handles {}: a handler could end its own wait",
+                    ProcessLabel(judged.look, pid),
+                    child == nullptr ? "signals" : "the end of its children"));
   }
 }
 
@@ -438,16 +524,14 @@ void DoubtFaultHandlers(const FindingDraft& draft, const JudgedProcesses& judged
 
 // A handler sets a variable that has a place of its own, as those do that have names: one that ends
 // a program, too, where that is all that the program naps or spins for. Or it sets one of a
-// program that is interpreted, which looks at many words for each. Python itself handles SIGINT.
+// program that is interpreted, which looks at many words for each.
 bool MayPollWhatAHandlerSets(const FindingDraft& draft, const JudgedProcesses& judged) {
   constexpr size_t kFew = 4;
   return std::any_of(draft.members.begin(), draft.members.end(), [&](uint32_t i) {
     const ThreadFacts& thread = *judged.node(i).facts;
     const ThreadFacts::Spin& spin = *thread.spin;
     const ProcessFacts* const process = FindProcess(judged.look, thread.pid);
-    const uint64_t signals = process != nullptr ? SignalsFromOutside(*process) : 0;
-    const bool is_python = process != nullptr && process->name.starts_with("python");
-    if (spin.polls.size() > kFew) return (signals & ~(is_python ? SignalBit(SIGINT) : 0)) != 0;
+    if (spin.polls.size() > kFew) return process != nullptr && SignalsFromOutside(*process) != 0;
     // In a program without symbols none has a name.
     return !spin.polls.empty() && spin.polled_variable.find(' ') == std::string::npos;
   });
@@ -625,6 +709,10 @@ void JudgeConfidence(const FindingDraft& draft, const JudgedProcesses& judged,
         finding->Lower(Confidence::kLikely,
                        fmt::format("who holds a lock is read from the code{}",
                                    is_go ? "" : ", and the program may cancel a task"));
+        if (judged.node(draft.members[0]).facts->wait.may_be_interrupted)
+          finding->Lower(Confidence::kPossible,
+                         "a timer of the loop, or another task, may have one of these tasks, and "
+                         "could cancel it");
         break;
       }
       if (draft.unowned) {
@@ -695,10 +783,12 @@ void JudgeConfidence(const FindingDraft& draft, const JudgedProcesses& judged,
         DoubtSignals(draft, judged, Confidence::kLikely, finding);
         break;
       }
+      // While Python's main thread waits for the end of another one, too, it runs handlers, which
+      // may signal conditions.
       const auto may_end = [&](uint32_t i) {
         const ThreadFacts* const thread = judged.node(i).facts;
-        return judged.node(i).weak && !IsFileWait(thread->wait.kind) && HandlerMayEnd(*thread) &&
-               !IdlesInRuntime(*thread);
+        return (judged.node(i).weak || RunsPython(*thread)) && !IsFileWait(thread->wait.kind) &&
+               HandlerMayEnd(*thread) && !IdlesInRuntime(*thread);
       };
       const bool may = draft.beside_loops ||
                        std::any_of(draft.members.begin(), draft.members.end(), may_end) ||
@@ -712,6 +802,7 @@ void JudgeConfidence(const FindingDraft& draft, const JudgedProcesses& judged,
     default:
       break;
   }
+  DoubtWhoStandsBehind(draft, judged, finding);
   DoubtNappers(draft, judged, finding);
   DoubtStops(draft, judged, finding);
   DoubtWords(draft, judged, finding);

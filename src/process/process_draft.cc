@@ -534,8 +534,8 @@ bool DraftFinder::IsTicker(uint32_t index, TimeNs woken_after) const {
 void DraftFinder::AddBesideTickers(int pid) {
   constexpr TimeNs kLong = 2 * kSecond;
   const ProcessFacts* const process = FindProcess(judged_.look, pid);
-  if (process == nullptr || SignalsFromOutside(*process) != 0 || process->runtime_signals != 0 ||
-      !process->shares_memory_with.empty())
+  if (process == nullptr || SignalsFromOutside(*process) != 0 ||
+      HandlesSignalsByRuntime(*process) || !process->shares_memory_with.empty())
     return;
   const auto has_lines = [](const ThreadFacts& thread) {
     const StackFrame* const own = OwnFrame(thread);

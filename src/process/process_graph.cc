@@ -235,17 +235,6 @@ bool HasOnlyRechecked(const ThreadFacts& before, const ThreadFacts& now) {
          now.cpu_time - before.cpu_time <= kMostCpuTime;
 }
 
-bool IsOfPython(const ProcessFacts& process) {
-  for (const ThreadFacts& thread : process.threads) {
-    for (const StackFrame& frame : thread.stack) {
-      if (frame.language == FrameLanguage::kPython || frame.module.starts_with("python") ||
-          frame.module.starts_with("libpython"))
-        return true;
-    }
-  }
-  return false;
-}
-
 }  // namespace
 
 bool IsHungUp(const ThreadFacts::Spin::Call& call, const WaitFile& file) {
@@ -258,12 +247,12 @@ bool IsHungUp(const ThreadFacts::Spin::Call& call, const WaitFile& file) {
 }
 
 uint64_t SignalsFromOutside(const ProcessFacts& process) {
-  // The end of a child is a supplier of its own where it counts. Python has a handler for SIGINT
-  // unless it is told otherwise.
-  const uint64_t signals =
-      process.caught_signals & ~process.runtime_signals & ~kOwnFaults & ~SignalBit(SIGCHLD);
-  const bool asks = (signals & SignalBit(SIGINT)) != 0;  // of each thread, so not without need
-  return asks && IsOfPython(process) ? signals & ~SignalBit(SIGINT) : signals;
+  // The end of a child is a supplier of its own where it counts.
+  return process.caught_signals & ~process.runtime_signals & ~kOwnFaults & ~SignalBit(SIGCHLD);
+}
+
+bool HandlesSignalsByRuntime(const ProcessFacts& process) {
+  return (process.runtime_signals & ~SignalBit(SIGINT)) != 0;
 }
 
 bool AsksKernel(const ThreadFacts::Spin& spin) {

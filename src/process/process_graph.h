@@ -151,6 +151,10 @@ bool WaitsForItself(const ProcessNode& node);
 // raises itself.
 uint64_t SignalsFromOutside(const ProcessFacts& process);
 
+// Its runtime handles signals for more than to raise an exception, as Python does for SIGINT: what
+// is left to the program are handlers of its language, which may do whatever the program may.
+bool HandlesSignalsByRuntime(const ProcessFacts& process);
+
 // A handler may post a semaphore, wake a futex, write a pipe or interrupt a read; it may not signal
 // a condition variable. Python's main thread runs its handlers while it waits for a lock, too.
 bool HandlerMayEnd(const ThreadFacts& thread);

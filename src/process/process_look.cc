@@ -15,6 +15,7 @@
 #include "proc/system_call_32.h"
 #include "process/process_graph.h"
 #include "process/signal_sets.h"
+#include "runtime/python/python_signals.h"
 
 namespace hangscope {
 namespace {
@@ -52,6 +53,23 @@ std::vector<MemoryMapping> CodeMappings(const std::vector<MemoryMapping>& all) {
     return mapping.executable || files.count(mapping.path) != 0;
   });
   return code;
+}
+
+// Where the variables of a file are: those that begin as zeros lie behind the others, in memory of
+// no file.
+std::vector<MemoryRange> DataOf(const std::string& path,
+                                const std::vector<MemoryMapping>& mappings) {
+  std::vector<MemoryRange> data;
+  for (const MemoryMapping& mapping : mappings) {
+    const bool follows =
+        mapping.path.empty() && !data.empty() && data.back().second == mapping.begin;
+    if (!mapping.writable || !mapping.readable || (mapping.path != path && !follows)) continue;
+    if (!data.empty() && data.back().second == mapping.begin)
+      data.back().second = mapping.end;
+    else
+      data.emplace_back(mapping.begin, mapping.end);
+  }
+  return data;
 }
 
 // Whatever is sent, but SIGKILL, neither ends a wait for a signal nor the process.
@@ -304,10 +322,13 @@ void ProcessLook::FindPython() {
   for (const MemoryMapping& mapping : mappings_) {
     if (!mapping.executable || !is_interpreter(mapping)) continue;
     python_module_ = NameOf(mapping.path);
-    auto python = PythonReader::Open(
-        python_module_,
-        [&](std::string_view name) { return walker_->AddressOf(mapping.begin, name); },
-        read_memory_);
+    const auto find = [&](std::string_view name) {
+      return walker_->AddressOf(mapping.begin, name);
+    };
+    const bool is_interrupted = (facts_.caught_signals & SignalBit(SIGINT)) != 0;
+    if (is_interrupted && OnlyInterrupts(find, read_memory_, DataOf(mapping.path, mappings_)))
+      facts_.runtime_signals |= SignalBit(SIGINT);
+    auto python = PythonReader::Open(python_module_, find, read_memory_);
     if (python.ok()) {
       python_ = std::make_unique<PythonReader>(std::move(*python));
       python_waits_ = std::make_unique<PythonWaits>(*python_);
@@ -457,7 +478,8 @@ void ProcessLook::AddPython(Work* work, ThreadFacts* thread) {
   PythonFrames python = std::move(work->python);
   const std::vector<StackFrame> named = python_->Name(python.frames, &python.warning);
   if (thread->state == ThreadState::kSleeping)
-    thread->tasks = python_tasks_->TasksOf(python.frames);
+    thread->tasks = python_tasks_->TasksOf(python.frames, &thread->wait.may_be_interrupted);
+  thread->stands_by = IsIdleInPool(named);
   thread->stack = MergeStacks(thread->stack, python.frames, named, python_module_);
   if (thread->stack.size() > context_.options.most_frames)
     thread->stack.resize(context_.options.most_frames);
@@ -557,15 +579,18 @@ void ProcessLook::ExplainMount(const Work& work, ThreadFacts* thread) {
   if (!wait.files[0].others.empty()) thread->state = ThreadState::kSleeping;
 }
 
-// A child that ends or stops raises SIGCHLD: that ends the wait, or the handler does.
+// A child that ends or stops raises SIGCHLD: that ends the wait, or the handler does. What the
+// handler does for others is up to those who judge: these want to know who its children are.
 void ProcessLook::AddChildrenThatEnd(ThreadWait* wait) {
-  if (!SignalsEnd(wait->kind)) return;
+  // Python's handlers may signal a condition, too.
+  const bool ends = SignalsEnd(wait->kind) || (python_ && wait->kind == WaitKind::kCondition);
+  if (!ends && wait->kind != WaitKind::kChild && !python_) return;
   uint64_t heard = wait->kind == WaitKind::kSignal ? wait->signals : facts_.caught_signals;
   for (const WaitFile& file : wait->files) heard |= file.signals;
   if ((heard & SignalBit(SIGCHLD)) == 0) return;
   for (const TaskStat& child : context_.tree.Children(pid_)) {
     if (child.state == ThreadState::kZombie) continue;
-    wait->children.push_back(child.id);
+    if (ends) wait->children.push_back(child.id);
     leads_to_.insert(child.id);
   }
 }

@@ -245,7 +245,7 @@ std::vector<int> WhoMayNapInVain(const std::vector<SystemSample>& looks) {
   std::set<int> may;
   for (ProcessFacts& process : if_so.back().processes) {
     for (ThreadFacts& thread : process.threads) {
-      if (process.is_32_bit || process.runtime_signals != 0 ||
+      if (process.is_32_bit || HandlesSignalsByRuntime(process) ||
           !MayNap(FindThread(looks.front(), thread.tid), thread))
         continue;
       may.insert(thread.tid);

@@ -10,6 +10,7 @@
 #include "base/file_system.h"
 #include "process/process_look.h"
 #include "process/signal_sets.h"
+#include "runtime/v8/uv_signals.h"
 
 namespace hangscope {
 namespace {
@@ -63,11 +64,9 @@ void ProcessLook::FindNode() {
   // inspector, or find bounds of WebAssembly.
   constexpr uint64_t kOfNode =
       SignalBit(SIGINT) | SignalBit(SIGTERM) | SignalBit(SIGUSR1) | SignalBit(SIGSEGV);
-  const auto handlers = find("uv__signal_tree");
-  uint64_t first = 1;
-  if (handlers && memory_.ReadInto(*handlers, reinterpret_cast<char*>(&first), sizeof first) &&
-      first == 0)
-    facts_.runtime_signals |= kOfNode;
+  const auto tree = find("uv__signal_tree");
+  const auto of_program = tree ? SignalsOfLoops(*tree, read_memory_) : std::nullopt;
+  if (of_program) facts_.runtime_signals |= kOfNode & ~*of_program;
 }
 
 // What the thread has called from JavaScript on, then the frames of JavaScript. What native code

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "runtime/python/python_instructions.h"
 #include "runtime/python/python_reader.h"
 
 namespace hangscope {
@@ -24,6 +25,9 @@ class PythonFrameValues {
 
   // Named local variables that have a value, cells and closures included.
   std::vector<PythonObjects::Entry> Variables(const PythonFrame& frame);
+  // The values of those variables that the code which the frame can still come to uses; all of
+  // them where that cannot be told.
+  std::vector<uint64_t> UsedLater(const PythonFrame& frame);
   // The first argument, if it is called self; 0: it has none.
   uint64_t Self(const PythonFrame& frame);
   // The objects of whose `with` blocks (`exit` is "__exit__") or `async with` blocks ("__aexit__")
@@ -37,10 +41,12 @@ class PythonFrameValues {
 
  private:
   const std::string& HandlersOf(const PythonCode& code);
+  const PythonInstructions& InstructionsOf(const PythonCode& code);
 
   PythonReader& reader_;
-  std::map<uint64_t, std::string> handlers_;  // tables, by their address
-  std::map<uint64_t, bool> releases_;         // by code
+  std::map<uint64_t, std::string> handlers_;             // tables, by their address
+  std::map<uint64_t, bool> releases_;                    // by code
+  std::map<uint64_t, PythonInstructions> instructions_;  // by where they begin
 };
 
 }  // namespace hangscope

@@ -42,6 +42,7 @@ std::string_view PythonObjects::Type::ShortName() const {
 }
 
 bool PythonObjects::Read(uint64_t address, void* into, size_t bytes) {
+  has_refused_ = has_refused_ || reads_left_ == 0 || bytes > bytes_left_;
   if (reads_left_ == 0 || bytes > bytes_left_) return false;
   --reads_left_;
   bytes_left_ -= bytes;
@@ -192,6 +193,22 @@ void PythonObjects::AddSlots(uint64_t object, std::vector<Entry>* into) {
     }
     type = TypeAt(type->base);
   }
+}
+
+std::optional<uint64_t> PythonObjects::SlotOffset(uint64_t object, std::string_view name) {
+  constexpr uint64_t kMostSlots = 256;
+  const Type* type = TypeOf(object);
+  for (size_t depth = 0; type != nullptr && type->IsHeap() && depth < kMostBases; ++depth) {
+    for (uint64_t i = 0; i < std::min(type->member_count, kMostSlots); ++i) {
+      std::array<uint64_t, 3> member = {};
+      if (!Read(type->members + i * layout::kMemberBytes, member.data(), sizeof member)) break;
+      if (static_cast<int32_t>(member[layout::kMemberType / 8]) == layout::kObjectMember &&
+          CString(member[0]) == name)
+        return member[layout::kMemberOffset / 8];
+    }
+    type = TypeAt(type->base);
+  }
+  return std::nullopt;
 }
 
 std::vector<PythonObjects::Entry> PythonObjects::Attributes(uint64_t object) {

@@ -68,7 +68,9 @@ class PythonObjects {
   // Fails with what is wrong with "the name at ...". Cut behind some thousand characters.
   Result<std::string> Text(uint64_t address) const;
 
-  // None of these fails: what cannot be read is left out. Together they read a limited amount.
+  // None of these fails: what cannot be read is left out. Together they read a limited amount;
+  // `HasRefused`: there was more.
+  bool HasRefused() const { return has_refused_; }
   bool Read(uint64_t address, void* into, size_t bytes);
   uint64_t Pointer(uint64_t address);  // 0: it cannot be read
   const Type* TypeOf(uint64_t object);
@@ -77,6 +79,8 @@ class PythonObjects {
   std::string TypeName(uint64_t object);
   std::vector<Entry> Attributes(uint64_t object);              // its dictionary and its slots
   uint64_t Attribute(uint64_t object, std::string_view name);  // 0: none
+  // Where in an object its slot of this name is; nothing: its type has none.
+  std::optional<uint64_t> SlotOffset(uint64_t object, std::string_view name);
   std::vector<Entry> Items(uint64_t dict);
   std::string NameOf(const Entry& entry);             // empty: it has none
   std::vector<uint64_t> Elements(uint64_t sequence);  // of a list or a tuple
@@ -99,6 +103,7 @@ class PythonObjects {
   ReadMemory read_;
   size_t bytes_left_ = size_t{64} << 20;
   size_t reads_left_ = 40000;
+  bool has_refused_ = false;
   std::map<uint64_t, Type> types_;
 };
 

@@ -248,6 +248,7 @@ Result<PythonCode> PythonReader::ReadCode(uint64_t address) const {
   code.names = head.Pointer(layout::kCodeNames);
   code.attributes = head.Pointer(layout::kCodeAttributes);
   code.handlers = head.Pointer(layout::kCodeHandlers);
+  code.units = head.Pointer(layout::kCodeUnits);
   auto function = objects_.Text(head.Pointer(layout::kCodeQualifiedName));
   auto path = objects_.Text(head.Pointer(layout::kCodePath));
   auto lines = ReadBytes(head.Pointer(layout::kCodeLines));

@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 
+#include "runtime/python/python_cancels.h"
 #include "runtime/python/python_layout.h"
 
 namespace hangscope {
@@ -13,10 +15,6 @@ namespace task_layout = python_layout;
 
 constexpr size_t kMostTasks = 512;
 constexpr size_t kMostTaskFrames = 64;
-
-bool IsOfAsyncio(const PythonCode& code) {
-  return IsPythonLibrary(code.path) && code.path.find("/asyncio/") != std::string::npos;
-}
 
 bool IsOfAsyncio(const PythonCode& code, std::string_view function, std::string_view file) {
   return code.function == function && IsOfAsyncio(code) && code.path.ends_with(file);
@@ -29,6 +27,25 @@ std::string Lower(std::string_view name) {
     return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
   });
   return text;
+}
+
+// Those that wait for themselves, over others or not.
+std::set<size_t> InCircles(const std::vector<TaskFacts>& facts) {
+  std::set<size_t> found;
+  for (size_t start = 0; start < facts.size(); ++start) {
+    std::vector<bool> seen(facts.size());
+    std::vector<size_t> open = {start};
+    while (!open.empty()) {
+      const size_t at = open.back();
+      open.pop_back();
+      for (const size_t next : facts[at].tasks) {
+        if (next == start) found.insert(start);
+        if (next < facts.size() && !seen[next]) open.push_back(next);
+        if (next < facts.size()) seen[next] = true;
+      }
+    }
+  }
+  return found;
 }
 
 // It cancels what runs inside of it after a time.
@@ -79,9 +96,9 @@ std::vector<PythonFrame> PythonTasks::FramesOf(uint64_t coroutine) {
 }
 
 // The module of tasks is a global of the module that runs loops, and has all tasks in a weak set.
-std::vector<PythonTasks::Task> PythonTasks::FindTasks(const PythonFrame& loop_frame) {
+std::vector<PythonTasks::Task> PythonTasks::FindTasks(uint64_t loop,
+                                                      const PythonFrame& loop_frame) {
   PythonObjects& objects = reader_.objects();
-  const uint64_t loop = waits_.values().Self(loop_frame);
   std::vector<Task> tasks;
   uint64_t module = 0;
   for (const PythonObjects::Entry& global : waits_.values().Globals(loop_frame)) {
@@ -208,14 +225,98 @@ std::vector<size_t> PythonTasks::CancelledWith(const Task& task, const Indices& 
   return found;
 }
 
-std::vector<TaskFacts> PythonTasks::TasksOf(const std::vector<PythonFrame>& frames) {
+// The tasks of asyncio.wait, whose first or last end lets it go on, or those of a group at its end;
+// none: it waits for no such, or only for a time.
+std::vector<size_t> PythonTasks::WaitedTogether(const Task& task, const Indices& indices) {
+  PythonObjects& objects = reader_.objects();
+  std::vector<size_t> found;
+  for (const PythonFrame& frame : task.frames) {
+    const PythonCode* const code = CodeOf(frame);
+    if (code == nullptr || !IsOfAsyncio(*code)) break;
+    if (IsOfAsyncio(*code, "TaskGroup.__aexit__", "/taskgroups.py")) {
+      for (const uint64_t each :
+           objects.Members(objects.Attribute(waits_.values().Self(frame), "_tasks"))) {
+        if (const auto index = indices.find(each); index != indices.end())
+          found.push_back(index->second);
+      }
+    }
+    if (!IsOfAsyncio(*code, "_wait", "/tasks.py")) continue;
+    for (const PythonObjects::Entry& variable : waits_.values().Variables(frame)) {
+      const std::string name = objects.NameOf(variable);
+      if (name == "timeout" && objects.TypeName(variable.object) != "NoneType") return {};
+      if (name != "fs") continue;
+      for (const uint64_t each : objects.Members(variable.object)) {
+        const auto index = indices.find(each);
+        if (index == indices.end()) return {};
+        found.push_back(index->second);
+      }
+    }
+  }
+  return found;
+}
+
+// Which may be cancelled. Who waits for one of a circle does nothing until that ends; the others,
+// and timers, may cancel what they have. What a timer cancels for sure has a time limit.
+std::vector<bool> PythonTasks::FindCancels(uint64_t loop, const std::vector<Task>& tasks,
+                                           const Indices& indices, std::vector<TaskFacts>* facts) {
+  std::vector<bool> may(tasks.size());
+  std::set<size_t> stand = InCircles(*facts);
+  if (stand.empty()) return may;
+  for (size_t before = 0; before != stand.size();) {
+    before = stand.size();
+    for (size_t i = 0; i < tasks.size(); ++i) {
+      const auto stands = [&](size_t other) { return stand.count(other) != 0; };
+      const std::vector<size_t>& awaited = (*facts)[i].tasks;
+      const std::vector<size_t> together = WaitedTogether(tasks[i], indices);
+      if (std::any_of(awaited.begin(), awaited.end(), stands) ||
+          (!together.empty() && std::all_of(together.begin(), together.end(), stands)))
+        stand.insert(i);
+    }
+  }
+  PythonCancels cancels(reader_, waits_, indices);
+  std::set<size_t> surely;
+  std::set<size_t> perhaps;
+  cancels.FindByTimers(loop, &surely, &perhaps);
+  for (size_t i = 0; i < tasks.size(); ++i) {
+    if (stand.count(i) == 0) perhaps.merge(cancels.HeldBy(tasks[i].frames));
+  }
+  for (const size_t each : surely) (*facts)[each].has_timeout = true;
+  for (const size_t each : perhaps) may[each] = true;
+  // What has not been looked at may have any of them.
+  if (reader_.objects().HasRefused()) may.assign(tasks.size(), true);
+  return may;
+}
+
+// The end of one is that of those which it waits for.
+void PythonTasks::EndWhatTheyWaitFor(const std::vector<Task>& tasks, const Indices& indices,
+                                     const std::vector<TaskFacts>& facts, std::vector<bool>* end) {
+  std::vector<size_t> open;
+  for (size_t i = 0; i < facts.size(); ++i) {
+    if ((*end)[i]) open.push_back(i);
+  }
+  while (!open.empty()) {
+    const size_t at = open.back();
+    open.pop_back();
+    std::vector<size_t> inner = CancelledWith(tasks[at], indices, false);
+    if (facts[at].holder.empty())
+      inner.insert(inner.end(), facts[at].tasks.begin(), facts[at].tasks.end());
+    for (const size_t each : inner) {
+      if (!(*end)[each]) open.push_back(each);
+      (*end)[each] = true;
+    }
+  }
+}
+
+std::vector<TaskFacts> PythonTasks::TasksOf(const std::vector<PythonFrame>& frames,
+                                            bool* may_be_cancelled) {
   const auto loop = std::find_if(frames.begin(), frames.end(), [&](const PythonFrame& frame) {
     const PythonCode* const code = CodeOf(frame);
     return code != nullptr && IsOfAsyncio(*code, "BaseEventLoop.run_forever", "/base_events.py");
   });
   if (loop == frames.end()) return {};
   PythonObjects& objects = reader_.objects();
-  const std::vector<Task> tasks = FindTasks(*loop);
+  const uint64_t loop_object = waits_.values().Self(*loop);
+  const std::vector<Task> tasks = FindTasks(loop_object, *loop);
   std::vector<TaskFacts> facts(tasks.size());
   Indices indices;
   for (size_t i = 0; i < tasks.size(); ++i) {
@@ -232,22 +333,13 @@ std::vector<TaskFacts> PythonTasks::TasksOf(const std::vector<PythonFrame>& fram
     for (const size_t inner : CancelledWith(tasks[i], indices, true))
       facts[inner].has_timeout = true;
   }
-  // The end of one is that of those which it waits for.
-  std::vector<size_t> open;
-  for (size_t i = 0; i < facts.size(); ++i) {
-    if (facts[i].has_timeout) open.push_back(i);
-  }
-  while (!open.empty()) {
-    const size_t at = open.back();
-    open.pop_back();
-    std::vector<size_t> inner = CancelledWith(tasks[at], indices, false);
-    if (facts[at].holder.empty())
-      inner.insert(inner.end(), facts[at].tasks.begin(), facts[at].tasks.end());
-    for (const size_t each : inner) {
-      if (!facts[each].has_timeout) open.push_back(each);
-      facts[each].has_timeout = true;
-    }
-  }
+  std::vector<bool> may_end = FindCancels(loop_object, tasks, indices, &facts);
+  std::vector<bool> end(facts.size());
+  for (size_t i = 0; i < facts.size(); ++i) end[i] = facts[i].has_timeout;
+  EndWhatTheyWaitFor(tasks, indices, facts, &end);
+  EndWhatTheyWaitFor(tasks, indices, facts, &may_end);
+  for (size_t i = 0; i < facts.size(); ++i) facts[i].has_timeout = end[i];
+  for (const size_t i : InCircles(facts)) *may_be_cancelled = *may_be_cancelled || may_end[i];
   return facts;
 }
 

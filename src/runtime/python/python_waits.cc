@@ -57,6 +57,24 @@ bool IsOfNoObject(std::string_view function) {
 
 }  // namespace
 
+bool IsIdleInPool(const std::vector<StackFrame>& frames) {
+  constexpr std::string_view kPool = "/multiprocessing/pool.py";
+  bool gets = false;
+  for (const StackFrame& frame : frames) {
+    if (!IsPythonLibrary(frame.module)) return false;
+    const bool is_of_queue =
+        EndsWithAny(frame.module, {"/multiprocessing/queues.py", "/multiprocessing/connection.py",
+                                   "/multiprocessing/synchronize.py"});
+    if (!is_of_queue)
+      return (gets && frame.function == "worker" && frame.module.ends_with(kPool)) ||
+             (gets && frame.function == "_process_worker" &&
+              frame.module.ends_with("/concurrent/futures/process.py")) ||
+             (!gets && frame.function == "Pool._handle_tasks" && frame.module.ends_with(kPool));
+    gets = frame.function == "SimpleQueue.get" || frame.function == "Queue.get";
+  }
+  return false;
+}
+
 const PythonCode* PythonWaits::CodeOf(const PythonFrame& frame) {
   auto code = reader_.CodeAt(frame.code);
   return code.ok() ? *code : nullptr;

@@ -30,6 +30,11 @@ struct PythonWait {
   bool is_signal = false;        // nobody holds it: others signal it, fill it, finish it
 };
 
+// A thread with these frames, innermost first, waits for the next job of a pool of processes: as a
+// worker, or as the thread of the pool that hands jobs on. Their locks, which one of them has while
+// it reads, say nothing.
+bool IsIdleInPool(const std::vector<StackFrame>& frames);
+
 class PythonWaits {
  public:
   explicit PythonWaits(PythonReader& reader) : reader_(reader), values_(reader) {}

@@ -4,6 +4,7 @@ from zoo_cases import LOST, SPIN
 DEFAULTS = {"needs": "node", "restless": True, "age": 1}
 HANG = "node {programs}/node/hangs.js "
 CONTROL = "node {programs}/node/controls.js "
+COPROCESS = "node {programs}/node/coprocess.js "
 CPU = {"cpu": True}
 WRITER = "no writer|deadlock"
 
@@ -20,6 +21,7 @@ HANGS = [
     ("FIFO that nobody writes", HANG + "fifo", WRITER, "loadConfig hangs.js:4 config.fifo"),
     ("command whose FIFO nobody writes", HANG + "command", WRITER, "command.fifo cat"),
     ("command whose FIFO nobody writes, beside a server", HANG + "server-and-command", WRITER, "command.fifo cat"),
+    ("command that waits for its input", COPROCESS + "nobody", "deadlock", "node wc"),
 ]
 
 CONTROLS = [
@@ -45,4 +47,7 @@ CONTROLS = [
     ("reads its input", CONTROL + "read-input", {"stdin": "pipe"}),
     ("watches files", CONTROL + "watch"),
     ("command that reads its input", CONTROL + "command-reads-input", {"stdin": "pipe"}),
+    ("command whose input a handler of SIGINT ends", COPROCESS + "interrupt"),
+    ("command whose input a handler of SIGTERM ends", COPROCESS + "terminate"),
+    ("command whose input a handler of SIGUSR2 ends", COPROCESS + "user"),
 ]

@@ -7,6 +7,7 @@ HANG = PYTHON + " {programs}/python/hangs.py "
 CONTROL = PYTHON + " {programs}/python/controls.py "
 FILE_LOCKS = PYTHON + " {programs}/python/file_locks.py "
 UNLOCKING = PYTHON + " {programs}/python/unlocking.py "
+HANDLER = PYTHON + " {programs}/python/handlers.py "
 SLOW = {"restless": True}
 BESIDE = {"restless": True, "age": 2.5}
 CPU = {"cpu": True, **SLOW}
@@ -75,6 +76,11 @@ HANGS = [
     ("flag", HANG + "spin-flag", SPIN, "wait_for_flag", {"cpu": True}),
     ("flag in a dictionary", HANG + "spin-dict", SPIN, "wait_for_end", {"cpu": True}),
     ("flock polled crosswise", FILE_LOCKS + "crossed", "deadlock|spin|livelock|retry", "flock a.lock b.lock lock_both", {"restless": True, "age": 1}),
+    # Beside what could end others' waits.
+    ("event, SIGINT of Python", HANDLER + "event-nobody-sets", LOST, "event|Event await_stop"),
+    ("asyncio, event, SIGINT of its loop", HANDLER + "asyncio-event-nobody-sets", LOST + "|no writer", "await_event"),
+    ("pipe of the only child, SIGCHLD handled", HANDLER + "child-drains-nobody", DEADLOCK + ", 2 ", "pipe wait_for_talker"),
+    ("asyncio, locks crosswise beside a heartbeat", HANDLER + "crossed-beside-heartbeat", DEADLOCK, "take_both", BESIDE),
 ]
 
 CONTROLS = [
@@ -147,4 +153,21 @@ CONTROLS = [
     ("flock polled crosswise, given up after a while", FILE_LOCKS + "gives-up", SLOW),
     ("flock polled crosswise until a time", FILE_LOCKS + "gives-up-in-time", SLOW),
     ("flock of who sleeps, polled", FILE_LOCKS + "of-a-sleeper", SLOW),
+    # What a handler, a timer or another task ends.
+    ("event that a handler of SIGINT sets", HANDLER + "interrupt-event"),
+    ("worker that a handler of SIGINT ends", HANDLER + "interrupt-worker"),
+    ("asyncio, SIGINT", HANDLER + "interrupt-asyncio"),
+    ("asyncio, queue that a handler of SIGINT fills", HANDLER + "interrupt-asyncio-queue"),
+    ("condition that the end of a child signals", HANDLER + "child-condition", SLOW),
+    ("pipe that the end of another child empties", HANDLER + "child-drains", SLOW),
+    ("idle pool of processes, signal", HANDLER + "pool-of-handler", SLOW),
+    ("idle executor of processes, signal", HANDLER + "executor-of-handler", SLOW),
+    ("queue of processes that a handler fills", HANDLER + "queue-of-handler", SLOW),
+    ("queue of processes that a handler of SIGINT fills", HANDLER + "queue-of-interrupt", SLOW),
+    ("asyncio, locks crosswise until a timer", HANDLER + "cancelled-by-timer", SLOW),
+    ("asyncio, locks crosswise until a function", HANDLER + "cancelled-by-function", SLOW),
+    ("asyncio, locks crosswise until all are cancelled", HANDLER + "cancelled-by-name", SLOW),
+    ("asyncio, locks crosswise until a task", HANDLER + "cancelled-by-task", SLOW),
+    ("asyncio, locks crosswise until a task of a list", HANDLER + "cancelled-by-task-of-list", SLOW),
+    ("asyncio, locks crosswise until a task of a module", HANDLER + "cancelled-by-task-of-module", SLOW),
 ]

@@ -90,6 +90,27 @@ TEST(ProcessPipes, HandlersOfAProcessWhoseEndOthersWaitForRaiseNoDoubt) {
   EXPECT_EQ(judge(SignalBit(SIGINT), 0), Confidence::kLikely);  // it may give its lock back
 }
 
+// One waits for the end of the other, which waits for room in its pipe; the end of a third one
+// makes a handler run, which may read that.
+TEST(ProcessPipes, AChildWhoseEndIsHandledMayEndTheWaitForAnother) {
+  const auto judge = [](uint64_t handles, WaitKind child_waits) {
+    World world;
+    world.Process(10).caught_signals = handles;
+    world.Thread(10, 10, WaitKind::kChild).wait.children = {20};
+    world.Process(20).parent = 10;
+    world.Reads(20, 20, {10});
+    world.Process(30).parent = 10;
+    if (child_waits == WaitKind::kRead)
+      world.Reads(30, 30, {10});
+    else
+      world.Thread(30, 30, child_waits);
+    return world.Judge().findings[0].confidence;
+  };
+  EXPECT_EQ(judge(0, WaitKind::kTime), Confidence::kCertain);
+  EXPECT_EQ(judge(kChild, WaitKind::kTime), Confidence::kPossible);
+  EXPECT_EQ(judge(kChild, WaitKind::kRead), Confidence::kCertain);  // it does not end either
+}
+
 // sort removes its temporary files in handlers of whatever would end it; make prints more, or less.
 TEST(ProcessPipes, HandlersThatCleanUpBringNoWork) {
   constexpr uint64_t kEnds = SignalBit(SIGHUP) | SignalBit(SIGTERM) | SignalBit(SIGXCPU) |

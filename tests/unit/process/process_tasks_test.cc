@@ -45,6 +45,12 @@ TEST(ProcessTasks, ThatWaitForEachOtherAreADeadlockBesideAServer) {
   EXPECT_THAT(finding.evidence, Not(Contains(StartsWith("task main"))));
 }
 
+TEST(ProcessTasks, ThatATimerOrAnotherTaskMayCancelAreOnePerhaps) {
+  World world = Server({Task("left", {1}), Task("right", {0})});
+  world.Of(10).threads[0].wait.may_be_interrupted = true;
+  EXPECT_EQ(Only(world.Judge()).confidence, Confidence::kPossible);
+}
+
 TEST(ProcessTasks, OneThatWaitsForItselfIsOne) {
   EXPECT_EQ(Only(Server({Task("one", {0})}).Judge()).summary,
             "deadlock, 1 of 1 tasks of 10 waits for itself");

@@ -235,9 +235,64 @@ TEST(ProcessWakeups, PythonsOwnHandlerForInterruptsEndsNoWait) {
   world.Process(10).caught_signals = SignalBit(SIGINT);
   world.Thread(10, 10, WaitKind::kSemaphore).stack = {
       {1, "sem_wait", "", "libc.so.6"}, {2, "PyThread_acquire_lock_timed", "", "python3.11"}};
+  EXPECT_FALSE(Only(world.Judge()).IsBad());  // it is the program's
+  world.Of(10).runtime_signals = SignalBit(SIGINT);
   EXPECT_TRUE(Only(world.Judge()).IsBad());
-  world.Of(10).threads[0].stack[1].module = "server";
+  world.Of(10).caught_signals |= kTerm;
   EXPECT_FALSE(Only(world.Judge()).IsBad());
+}
+
+TEST(ProcessWakeups, AHandlerInPythonsMainThreadMaySignalWhatItsWorkersWaitFor) {
+  World world;
+  world.Process(10).caught_signals = kTerm;
+  world.Joins(10, 10, 11).stack = {{2, "PyThread_acquire_lock_timed", "", "python3.11"},
+                                   {0, "serve", "app.py:7", "/srv/app.py", FrameLanguage::kPython}};
+  world.Signals(10, 11, "came").stack = world.Of(10).threads[0].stack;
+  EXPECT_EQ(Only(world.Judge()).confidence, Confidence::kPossible);
+  world.Of(10).caught_signals = 0;
+  EXPECT_EQ(Only(world.Judge()).confidence, Confidence::kLikely);
+}
+
+// A worker waits for the lock of its queue, which another one has who reads from their parent.
+World Workers(uint64_t parent_handles) {
+  World world;
+  for (const int pid : {20, 21, 10}) world.Process(pid, "python3").parent = pid == 10 ? 1 : 10;
+  world.Ask({10, 20, 21});
+  world.Of(10).caught_signals = parent_handles;
+  ThreadWait& lock = world.Thread(20, 20, WaitKind::kSemaphore).wait;
+  lock.shared = true;
+  lock.sharers = {10, 20, 21};
+  world.Reads(21, 21, {10, 20, 21});
+  return world;
+}
+
+TEST(ProcessWakeups, WorkersOfAProcessThatAHandlerWakesMayIdle) {
+  const auto judge = [](uint64_t handles) {
+    World world = Workers(handles);
+    world.Thread(10, 10, WaitKind::kSemaphore);
+    for (const ProcessFinding& finding : world.Judge().findings) {
+      if (finding.IsBad()) return true;
+    }
+    return false;
+  };
+  EXPECT_TRUE(judge(0));
+  EXPECT_FALSE(judge(kTerm));
+}
+
+TEST(ProcessWakeups, AHandlerOfPythonMayGiveThemWorkWhileItWaitsForTheirEnd) {
+  const auto judge = [](uint64_t handles, FrameLanguage language) {
+    World world = Workers(handles);
+    ThreadFacts& parent = world.Thread(10, 10, WaitKind::kChild);
+    parent.wait.children = {20};
+    parent.stack = {{0, "serve", "app.py:7", "/srv/app.py", language}};
+    for (const ProcessFinding& finding : world.Judge().findings) {
+      if (finding.IsBad()) return true;
+    }
+    return false;
+  };
+  EXPECT_TRUE(judge(0, FrameLanguage::kPython));
+  EXPECT_TRUE(judge(kTerm, FrameLanguage::kNative));
+  EXPECT_FALSE(judge(kTerm, FrameLanguage::kPython));
 }
 
 TEST(ProcessWakeups, WhatAThreadRaisesItselfEndsNoWait) {

@@ -22,7 +22,21 @@ class Loop {
     task_type_ = python.WholeType("_asyncio.Task");
     coroutine_type_ = python.WholeType("coroutine");
     reference_type_ = python.WholeType("weakref.ReferenceType");
-    loop_ = python.Object(python.WholeType("Loop", FakePython::kHeapType), {});
+    const uint64_t type = python.WholeType("Loop", FakePython::kHeapType);
+    python.Put<int64_t>(type + 288, 16);  // where its objects have their dictionary
+    loop_ = python.Object(type, {0});
+    timer_type_ = python.WholeType("TimerHandle", FakePython::kHeapType);
+    const std::vector<string> slots = {"_callback", "_args", "_cancelled"};
+    const uint64_t members = python.Block(slots.size() * 40);
+    for (size_t i = 0; i < slots.size(); ++i) {
+      const uint64_t name = python.Block(16);
+      python.PutText(name, slots[i]);
+      python.Put(members + i * 40, name);
+      python.Put<int32_t>(members + i * 40 + 8, 16);
+      python.Put<uint64_t>(members + i * 40 + 16, 16 + i * 8);
+    }
+    python.Put<uint64_t>(timer_type_ + 16, slots.size());
+    python.Put(timer_type_ + 240, members);
   }
 
   // A task that awaits `future` in "ask", of `state`.
@@ -44,6 +58,30 @@ class Loop {
     return task;
   }
   void Await(uint64_t task, uint64_t future) { python.Put(task + 128, future); }
+  // The task's coroutine has a variable now, which its code may use.
+  void Give(uint64_t task, uint64_t value) {
+    const auto coroutine = python.Get<uint64_t>(task + 136);
+    const uint64_t frame = python.WholeFrame("watch", "/srv/bank.py", 0, 0, {{"what", value}}, {0});
+    const uint64_t grown = python.Block(80 + 72 + 16);
+    python.Put(grown + 8, python.Get<uint64_t>(coroutine + 8));
+    python.Put<int8_t>(grown + 75, -1);
+    for (uint64_t at = 0; at < 72 + 16; at += 8)
+      python.Put(grown + 80 + at, python.Get<uint64_t>(frame + at));
+    python.Put<int32_t>(grown + 80 + 64, 2);
+    python.Put(task + 136, grown);
+  }
+  uint64_t Bound(const string& name, uint64_t self) {
+    const uint64_t text = python.Block(16);
+    python.PutText(text, name);
+    const uint64_t method = python.Block(16);
+    python.Put(method, text);
+    return python.Object(python.WholeType("builtin_function_or_method"), {method, self});
+  }
+  void Schedule(uint64_t callback, const std::vector<uint64_t>& arguments) {
+    const uint64_t timer =
+        python.Object(timer_type_, {callback, python.Tuple(arguments), python.Ascii("no")});
+    python.Put(loop_ + 16, python.Dict({{"_scheduled", python.Tuple({timer})}}));
+  }
 
   // Once all tasks are there.
   void Run() {
@@ -65,14 +103,16 @@ class Loop {
     auto reader = python.Open();
     if (!reader.ok()) return {};
     PythonWaits waits(*reader);
+    may_be_cancelled = false;
     return PythonTasks(*reader, waits)
-        .TasksOf(reader->FramesOf(FakePython::kPyThread, 0, 0, 64).frames);
+        .TasksOf(reader->FramesOf(FakePython::kPyThread, 0, 0, 64).frames, &may_be_cancelled);
   }
 
   FakePython python;
+  bool may_be_cancelled = false;
 
  private:
-  uint64_t task_type_, coroutine_type_, reference_type_, loop_;
+  uint64_t task_type_, coroutine_type_, reference_type_, loop_, timer_type_;
   std::vector<uint64_t> references_;
 };
 
@@ -93,6 +133,60 @@ TEST(PythonTasks, EachHasANameAPlaceAndWhatItAwaits) {
   EXPECT_EQ(tasks[2].waits_for, "a future");
   ASSERT_EQ(tasks[2].stack.size(), 1u);
   EXPECT_EQ(tasks[2].stack[0].function + " " + tasks[2].stack[0].source, "ask bank.py:10");
+}
+
+// Two tasks that wait for each other, and a third one.
+struct Crossed : Loop {
+  Crossed() {
+    first = Task("first", 0);
+    second = Task("second", first);
+    Await(first, second);
+    third = Task("third", python.Object(python.WholeType("_asyncio.Future"), {}));
+    Run();
+  }
+  uint64_t first = 0, second = 0, third = 0;
+};
+
+TEST(PythonTasks, ATimerThatCancelsATaskIsItsTimeLimit) {
+  Crossed loop;
+  loop.Schedule(loop.Bound("cancel", loop.third), {});
+  EXPECT_FALSE(loop.Tasks()[0].has_timeout);
+  loop.Schedule(loop.Bound("cancel", loop.second), {});
+  const std::vector<TaskFacts> tasks = loop.Tasks();
+  EXPECT_TRUE(tasks[1].has_timeout);
+  EXPECT_TRUE(tasks[0].has_timeout);  // which that one waits for
+  EXPECT_FALSE(tasks[2].has_timeout);
+}
+
+TEST(PythonTasks, ATimerThatHasATaskMayCancelIt) {
+  Crossed loop;
+  loop.Schedule(loop.Bound("set", loop.third), {loop.third});
+  loop.Tasks();
+  EXPECT_FALSE(loop.may_be_cancelled);
+  loop.Schedule(loop.Bound("set", 0), {loop.python.Tuple({loop.first})});
+  EXPECT_FALSE(loop.Tasks()[0].has_timeout);
+  EXPECT_TRUE(loop.may_be_cancelled);
+  loop.Schedule(loop.Bound("expel", loop.second), {});
+  loop.Tasks();
+  EXPECT_TRUE(loop.may_be_cancelled);
+}
+
+TEST(PythonTasks, AnotherOneThatHasATaskMayCancelIt) {
+  Crossed loop;
+  loop.Give(loop.third, loop.third);
+  loop.Tasks();
+  EXPECT_FALSE(loop.may_be_cancelled);
+  loop.Give(loop.third, loop.python.Tuple({0, loop.second}));
+  EXPECT_FALSE(loop.Tasks()[1].has_timeout);
+  EXPECT_TRUE(loop.may_be_cancelled);
+}
+
+TEST(PythonTasks, WhoWaitsForOneOfThemCancelsNone) {
+  Crossed loop;
+  loop.Give(loop.third, loop.second);
+  loop.Await(loop.third, loop.first);
+  loop.Tasks();
+  EXPECT_FALSE(loop.may_be_cancelled);
 }
 
 TEST(PythonTasks, NoByteThatChangesLeadsAstray) {

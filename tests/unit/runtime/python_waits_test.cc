@@ -249,5 +249,25 @@ TEST(PythonWaits, NoByteThatChangesLeadsAstray) {
   EXPECT_EQ(story.Explain(lock).owner, 4712);
 }
 
+TEST(PythonPools, AreIdleWhileTheyWaitForTheNextJob) {
+  const string folder = "/usr/lib/python3.11/";
+  const auto frame = [&](const char* function, const string& file) {
+    return StackFrame{0, function, "", file.starts_with('/') ? file : folder + file,
+                      FrameLanguage::kPython};
+  };
+  const StackFrame worker = frame("worker", "multiprocessing/pool.py");
+  const StackFrame get = frame("SimpleQueue.get", "multiprocessing/queues.py");
+  EXPECT_TRUE(IsIdleInPool({get, worker, frame("work", "/srv/app.py")}));
+  EXPECT_TRUE(
+      IsIdleInPool({frame("SemLock.__enter__", "multiprocessing/synchronize.py"), get, worker}));
+  EXPECT_TRUE(IsIdleInPool({frame("Queue.get", "multiprocessing/queues.py"),
+                            frame("_process_worker", "concurrent/futures/process.py")}));
+  EXPECT_TRUE(IsIdleInPool({frame("Pool._handle_tasks", "multiprocessing/pool.py")}));
+  EXPECT_FALSE(IsIdleInPool({frame("SimpleQueue.put", "multiprocessing/queues.py"), worker}));
+  EXPECT_FALSE(IsIdleInPool({get, frame("work", "/srv/app.py"), worker}));  // which runs a job
+  EXPECT_FALSE(IsIdleInPool({worker}));
+  EXPECT_FALSE(IsIdleInPool({get}));
+}
+
 }  // namespace
 }  // namespace hangscope

@@ -1,0 +1,72 @@
+#include "runtime/python/python_instructions.h"
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+
+namespace hangscope {
+namespace {
+
+// As CPython's Include/opcode.h of 3.11 numbers them, those included that the interpreter puts in
+// the place of others once it knows their operands.
+constexpr uint8_t kExtendedArguments[] = {144, 34};
+constexpr uint8_t kReads[] = {124, 136, 137, 148, 45, 46};  // LOAD_FAST, CLOSURE, DEREF, CLASSDEREF
+constexpr uint8_t kJumpsBack[] = {134, 140, 38, 173, 174, 175, 176};
+// Behind an instruction lie so many units of notes (_PyOpcode_Caches).
+constexpr uint8_t kOneNote[] = {3,   4,   5,   6,   7,   8,   13,  14,  16,  60,  64,  65,  66,
+                                67,  72,  73,  76,  77,  78,  79,  80,  81,  92,  113, 121, 122,
+                                127, 141, 143, 166, 168, 169, 170, 177, 178, 179, 180};
+constexpr uint8_t kTwoNotes[] = {26, 27, 28, 29, 107};
+constexpr uint8_t kFourNotes[] = {17, 18, 19, 20, 21,  22,  23,  24,  25,  39, 40,
+                                  41, 42, 43, 95, 106, 153, 154, 158, 159, 171};
+constexpr uint8_t kFiveNotes[] = {47, 48, 55, 116};
+constexpr uint8_t kTenNotes[] = {56, 57, 58, 59, 62, 63, 160};
+
+template <size_t kCount>
+bool IsAmong(uint8_t opcode, const uint8_t (&list)[kCount]) {
+  return std::find(std::begin(list), std::end(list), opcode) != std::end(list);
+}
+
+std::array<uint8_t, 256> NotesByOpcode() {
+  std::array<uint8_t, 256> notes = {};
+  for (const uint8_t opcode : kOneNote) notes[opcode] = 1;
+  for (const uint8_t opcode : kTwoNotes) notes[opcode] = 2;
+  for (const uint8_t opcode : kFourNotes) notes[opcode] = 4;
+  for (const uint8_t opcode : kFiveNotes) notes[opcode] = 5;
+  for (const uint8_t opcode : kTenNotes) notes[opcode] = 10;
+  return notes;
+}
+
+}  // namespace
+
+PythonInstructions::PythonInstructions(std::string_view code) {
+  static const std::array<uint8_t, 256> notes = NotesByOpcode();
+  uint64_t extended = 0;
+  for (size_t unit = 0; unit * 2 + 1 < code.size();) {
+    const auto opcode = static_cast<uint8_t>(code[unit * 2]);
+    const uint64_t argument =
+        (extended << 8 | static_cast<uint8_t>(code[unit * 2 + 1])) & 0xffffffff;
+    instructions_.push_back({unit, opcode, argument});
+    extended = IsAmong(opcode, kExtendedArguments) ? argument : 0;
+    unit += 1 + size_t{notes[opcode]};
+  }
+}
+
+bool PythonInstructions::MayUseFrom(uint64_t unit, uint32_t variable) const {
+  if (instructions_.empty() || unit > instructions_.back().unit) return true;
+  uint64_t begin = unit;
+  // From the last on: where one leads back to, all between are known to follow.
+  for (uint64_t before = begin + 1; before != begin;) {
+    before = begin;
+    for (const Instruction& each : instructions_) {
+      if (each.unit < begin || !IsAmong(each.opcode, kJumpsBack)) continue;
+      const uint64_t next = each.unit + 1;
+      begin = std::min(begin, next - std::min(next, each.argument));
+    }
+  }
+  return std::any_of(instructions_.begin(), instructions_.end(), [&](const Instruction& each) {
+    return each.unit >= begin && each.argument == variable && IsAmong(each.opcode, kReads);
+  });
+}
+
+}  // namespace hangscope
