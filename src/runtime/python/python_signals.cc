@@ -12,9 +12,9 @@
 namespace hangscope {
 namespace {
 
-constexpr size_t kSignals = 65;       // with that of number 0, which is none
-constexpr uint64_t kEntryBytes = 16;  // whether it was tripped, and the function
-constexpr uint64_t kHandlersBytes = kSignals * kEntryBytes;
+constexpr size_t kSignalsOfPython = 65;  // with that of number 0, which is none
+constexpr uint64_t kEntryBytes = 16;     // whether it was tripped, and the function
+constexpr uint64_t kHandlersBytes = kSignalsOfPython * kEntryBytes;
 constexpr uint64_t kMostData = 16 << 20;
 
 // What is the same in the objects of all these versions.
@@ -25,7 +25,7 @@ constexpr uint64_t kFirstField =
 constexpr uint64_t kNameOfFunction = 32;  // since 3.10
 
 using Entry = std::array<uint64_t, 2>;
-using Handlers = std::array<Entry, kSignals>;
+using Handlers = std::array<Entry, kSignalsOfPython>;
 
 uint64_t WordAt(const ReadMemory& read, uint64_t address) {
   uint64_t word = 0;
@@ -64,7 +64,7 @@ std::optional<Handlers> FindHandlers(const ReadMemory& read, const MemoryRange& 
        at += kPiece - kHandlersBytes) {
     const size_t count = static_cast<size_t>(std::min<uint64_t>(kPiece, end - at) / 8);
     if (!read(at, words.data(), count * 8)) continue;
-    for (size_t i = 0; i + kSignals * 2 <= count; ++i) {
+    for (size_t i = 0; i + kSignalsOfPython * 2 <= count; ++i) {
       if (words[i + 32 * 2 + 1] != none || words[i + 33 * 2 + 1] != none) continue;
       Handlers handlers;
       std::memcpy(handlers.data(), words.data() + i, sizeof handlers);
