@@ -209,15 +209,16 @@ void DoubtInterrupts(const FindingDraft& draft, const JudgedProcesses& judged,
   }
 }
 
+constexpr uint64_t kOfProcessor = SignalBit(SIGPROF) | SignalBit(SIGXCPU);  // of time used
+
 // A time limit that jumps out of whatever the thread does, as siglongjmp lets one.
-void DoubtTimers(const FindingDraft& draft, const JudgedProcesses& judged,
-                 ProcessFinding* finding) {
-  constexpr uint64_t kOfLimits = kOfTimers | SignalBit(SIGPROF) | SignalBit(SIGXCPU);
+void DoubtTimers(const FindingDraft& draft, const JudgedProcesses& judged, uint64_t of_limits,
+                 Confidence limit, ProcessFinding* finding) {
   for (const int pid : judged.PidsOf(draft.members)) {
     const ProcessFacts* const process = FindProcess(judged.look, pid);
     if (process != nullptr &&
-        (process->caught_signals & ~process->runtime_signals & kOfLimits) != 0)
-      finding->Lower(Confidence::kLikely,
+        (process->caught_signals & ~process->runtime_signals & of_limits) != 0)
+      finding->Lower(limit,
                      fmt::format("{} handles the signal of a timer: a handler that jumps out could "
                                  "end this wait",
                                  ProcessLabel(judged.look, pid)));
@@ -742,7 +743,7 @@ void JudgeConfidence(const FindingDraft& draft, const JudgedProcesses& judged,
       }
       DoubtInterrupts(draft, judged, finding);
       DoubtRaises(draft, judged, finding);
-      DoubtTimers(draft, judged, finding);
+      DoubtTimers(draft, judged, kOfTimers | kOfProcessor, Confidence::kLikely, finding);
       DoubtFiles(draft, judged, finding);
       if (DoubtOpens(draft, judged, finding))
         DoubtSignals(draft, judged, Confidence::kLikely, finding);
@@ -762,6 +763,7 @@ void JudgeConfidence(const FindingDraft& draft, const JudgedProcesses& judged,
     case FindingKind::kSpin:
       DoubtSpins(draft, judged, finding);
       DoubtFaultHandlers(draft, judged, finding);
+      DoubtTimers(draft, judged, kOfProcessor, Confidence::kPossible, finding);
       DoubtSignals(
           draft, judged,
           MayPollWhatAHandlerSets(draft, judged) ? Confidence::kPossible : Confidence::kLikely,

@@ -317,6 +317,12 @@ TEST(ProcessSpins, WhoPollsAVariableThatAHandlerMaySetIsPossibleOnly) {
   stripped.Process(10).caught_signals = kTerm;
   stripped.Spins(10, 10).spin->polled_variable.clear();
   EXPECT_EQ(Only(stripped.Judge()).confidence, Confidence::kPossible);
+  World limited;  // a spin uses up the time whose end raises it
+  limited.Process(10).caught_signals = SignalBit(SIGXCPU);
+  ThreadFacts::Spin& spin = *limited.Spins(10, 10).spin;
+  spin.polls.clear();
+  spin.polled_variable.clear();
+  EXPECT_EQ(Only(limited.Judge()).confidence, Confidence::kPossible);
   World elsewhere;  // a field of an object: a handler has no way to it
   elsewhere.Process(10).caught_signals = kTerm;
   elsewhere.Spins(10, 10).spin->polled_variable = "the lock of a queue";
