@@ -149,9 +149,14 @@ TEST_F(ThreadWatchTest, WhoLooksNowAndThenWhetherItMayGoOnHangsAllTheSame) {
     FakeProcessInspector inspector;
     inspector.Add(look);
     ThreadWatch watch(clock_, inspector, false, kThreadStall);
+    const auto switches = [&] {
+      const auto text = ProcFolder("/proc").Read(std::to_string(child) + "/status");
+      const auto status = text ? ParseTaskStatus(*text) : std::nullopt;
+      return status ? status->voluntary_switches : 0;
+    };
     for (int i = 0; i < 4; ++i) {
       clock_.Advance(kSecond);
-      usleep(20'000);
+      for (const uint64_t before = switches(); switches() == before;) usleep(1000);
       watch.Follow(child, {child}, clock_.Monotonic() - 2 * kSecond, true);
     }
     EXPECT_EQ(watch.sightings().findings.size(), rechecks ? 1u : 0u);
