@@ -206,7 +206,7 @@ void SayWhatTheyDo(const Sightings& threads, bool closed, Verdict* verdict) {
       verdict->confidence = Confidence::kLikely;
       verdict->evidence.push_back(Clause(threads.outside) + ", and nobody will come (--closed)");
     } else if (verdict->doubts.empty() || verdict->confidence > Confidence::kPossible) {
-      verdict->Lower(Confidence::kPossible, "what could end that is not known");
+      verdict->Lower(Confidence::kPossible, kNothingKnown);
     }
     return;
   }

@@ -16,6 +16,9 @@ struct JudgeRules {
 // the scope tells.
 inline constexpr const char* kSecondWitness = "the threads' own waits say the same:";
 
+// Where nothing else is to be said.
+inline constexpr const char* kNothingKnown = "what could end that is not known";
+
 // How long a source is waited for that may know more than the streams, once these look like a hang.
 inline constexpr TimeNs kLongestWaitForSources = kSecond;
 // Likewise a scope that could not be looked at twice in that time: the machine is slow.

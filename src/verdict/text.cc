@@ -7,6 +7,7 @@
 
 #include "base/units.h"
 #include "base/utf8.h"
+#include "verdict/judge_picture.h"
 #include "window/window_text.h"
 
 namespace hangscope {
@@ -357,7 +358,8 @@ std::string StandingText(const Verdict& verdict) {
   if (!verdict.findings.empty()) return "";
   const bool is_known = verdict.state == State::kIdle || verdict.state == State::kProgressing;
   if (is_known) return "no hang found: " + Printable(verdict.summary);
-  return "no hang found" + (verdict.doubts.empty() ? "" : ": " + Printable(verdict.doubts.front()));
+  const bool has_reason = !verdict.doubts.empty() && verdict.doubts.front() != kNothingKnown;
+  return "no hang found" + (has_reason ? ": " + Printable(verdict.doubts.front()) : "");
 }
 
 std::string VerdictInReport(const std::string& report) {

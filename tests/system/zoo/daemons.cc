@@ -132,7 +132,49 @@ void ServeTerminal(long) {
   ReadByte(own);
 }
 
+// --- What hangs, with as few names.
+
+pthread_mutex_t lock_a = PTHREAD_MUTEX_INITIALIZER;
+pthread_mutex_t lock_b = PTHREAD_MUTEX_INITIALIZER;
+Meeting meeting;
+
+void* LockBoth(void* is_first) {
+  pthread_mutex_t* const first = Number(is_first) != 0 ? &lock_a : &lock_b;
+  pthread_mutex_t* const second = first == &lock_a ? &lock_b : &lock_a;
+  pthread_mutex_lock(first);
+  meeting.Come(2);
+  pthread_mutex_lock(second);
+  return nullptr;
+}
+
+void Crosswise(long) {
+  Handle(SIGTERM, StopRunning);
+  const pthread_t left = Start("left", LockBoth, 1);
+  const pthread_t right = Start("right", LockBoth, 0);
+  Ready();
+  Join({left, right});
+}
+
+void SpinForNobody(long) {
+  Ready();
+  while (is_running) {
+  }
+}
+
+// Nobody else has the memory, or the file that it is of.
+void AwaitNobody(long) {
+  const int file = memfd_create("frame", 0);
+  Must(ftruncate(file, sizeof(Frame)) == 0, "ftruncate");
+  Frame* const frame = Map(file);
+  sem_init(&frame->ready, 1, 0);
+  Ready();
+  sem_wait(&frame->ready);
+}
+
 constexpr Program kPrograms[] = {
+    {"crosswise", Crosswise},
+    {"spins-for-nobody", SpinForNobody},
+    {"semaphore-of-nobody", AwaitNobody},
     {"naps", NapUntilEnd},
     {"naps-shortly", NapShortlyUntilEnd},
     {"naps-until-hangup", NapUntilHangup},

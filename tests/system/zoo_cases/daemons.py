@@ -1,9 +1,14 @@
-"""Programs without symbols that wait until somebody ends them, or comes to them (zoo/daemons.cc)."""
+"""Programs without symbols that wait until somebody ends them, or comes to them, and such as wait for nobody (zoo/daemons.cc)."""
+from zoo_cases import DEADLOCK, LOST, SPIN
 
 DEFAULTS = {"restless": True, "age": 1}
 SPINS = {"cpu": True}
 
-HANGS = []
+HANGS = [
+    ("mutexes crosswise beside a handler", "zoo_daemons crosswise", DEADLOCK + ", 2 ", "left right mutex"),
+    ("spins for nobody", "zoo_daemons spins-for-nobody", SPIN, "zoo_daemons word", SPINS),
+    ("semaphore that nobody else has", "zoo_daemons semaphore-of-nobody", LOST, "semaphore memfd:frame"),
+]
 
 CONTROLS = [
     ("naps until it is ended", "zoo_daemons naps"),
