@@ -642,6 +642,19 @@ std::vector<int> OpenFiles::ProcessesWithOpen(int pid, const MemoryMapping& mapp
   return processes;
 }
 
+std::set<int> OpenFiles::ProcessesThatShare(int pid, const MemoryMapping& mapping,
+                                            bool* all_known) {
+  const std::vector<int> mapped = ProcessesThatMap(mapping.device, mapping.inode, all_known);
+  std::set<int> processes(mapped.begin(), mapped.end());
+  if (!mapping.path.starts_with("/memfd:") && !mapping.path.ends_with(" (deleted)"))
+    return processes;
+  bool openers_known = false;
+  const std::vector<int> openers = ProcessesWithOpen(pid, mapping, &openers_known);
+  processes.insert(openers.begin(), openers.end());
+  *all_known = *all_known && openers_known;
+  return processes;
+}
+
 std::vector<int> OpenFiles::ProcessesWithMemoryOpen(int pid) {
   Scan();
   std::set<int> processes;

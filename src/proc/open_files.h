@@ -74,6 +74,10 @@ class OpenFiles {
   // Those that have the file of `mapping`, of `pid`, open; which has no name, or only that of a
   // file in memory. *all_known: nobody else may have it, or be about to get it.
   std::vector<int> ProcessesWithOpen(int pid, const MemoryMapping& mapping, bool* all_known);
+  // Those that may write to what `mapping` of `pid` has in its memory: who has it, too, and of what
+  // has no name, or only that of a file in memory, who has it open and may map it later.
+  // *all_known: there are no others.
+  std::set<int> ProcessesThatShare(int pid, const MemoryMapping& mapping, bool* all_known);
   // Those that have the memory of `pid` open (/proc/PID/mem).
   std::vector<int> ProcessesWithMemoryOpen(int pid);
   // The name by which others may come to what `mapping` of process `pid` has in its memory, which

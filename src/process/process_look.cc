@@ -744,19 +744,10 @@ void ProcessLook::ExplainSharedWord(const FutexWord& word, ThreadWait* wait) {
   }
   // Nobody holds a condition or a semaphore: whoever shares it may be the one to wake.
   bool all_seen = false;
-  std::vector<int> sharers =
-      context_.files.ProcessesThatMap(mapping->device, mapping->inode, &all_seen);
-  // Whoever has the file open may map it later, and signal it then.
-  if (mapping->path.starts_with("/memfd:") || mapping->path.ends_with(" (deleted)")) {
-    bool all_known = false;
-    for (const int pid : context_.files.ProcessesWithOpen(pid_, *mapping, &all_known)) {
-      if (std::find(sharers.begin(), sharers.end(), pid) == sharers.end()) sharers.push_back(pid);
-    }
-    all_seen = all_seen && all_known;
-  }
+  const std::set<int> sharers = context_.files.ProcessesThatShare(pid_, *mapping, &all_seen);
   leads_to_.insert(sharers.begin(), sharers.end());
   if (!all_seen) return;
-  wait->sharers = sharers;
+  wait->sharers.assign(sharers.begin(), sharers.end());
   const auto name = context_.files.NameOfMapped(living_, *mapping);
   wait->is_public = name.has_value();
   if (name && !name->empty())

@@ -341,16 +341,8 @@ void ProcessLook::CollectPolls(const LoopAccess& access, uint64_t stack_pointer,
         return MayBeOpenedByName(*each) || IsOfKernel(*each);
       });
   for (const MemoryMapping* mapping : shared) {
-    bool all_seen = false;
-    for (const int pid :
-         context_.files.ProcessesThatMap(mapping->device, mapping->inode, &all_seen))
-      sharers.insert(pid);
-    spin->sharers_known = spin->sharers_known && all_seen;
-    // Whoever has the file open may write to it, or map it later.
-    if (!mapping->path.starts_with("/memfd:") && !mapping->path.ends_with(" (deleted)")) continue;
     bool all_known = false;
-    for (const int pid : context_.files.ProcessesWithOpen(pid_, *mapping, &all_known))
-      sharers.insert(pid);
+    sharers.merge(context_.files.ProcessesThatShare(pid_, *mapping, &all_known));
     spin->sharers_known = spin->sharers_known && all_known;
   }
   sharers.erase(pid_);
