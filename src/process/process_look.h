@@ -223,9 +223,7 @@ class ProcessLook {
   void FindRank();
   std::optional<uint64_t> MessagesPassed() const;
   bool TalksInOtherWays(const RankFacts& rank);
-  std::string RankCallOf(const Work& work, const ThreadFacts& thread,
-                         uint64_t* stack_pointer) const;
-  bool ExplainRanks(const Work& work, ThreadFacts* thread);
+  bool ExplainRanks(const Work& work, ThreadFacts* thread, std::string_view only = {});
   void ExplainLastCall(const Work& work, ThreadFacts* thread);
   void ExplainFiles(const CallMeaning& meaning, ThreadWait* wait);
   std::optional<int> OuterThread(int inner, bool shared) const;

@@ -94,35 +94,26 @@ bool ProcessLook::TalksInOtherWays(const RankFacts& rank) {
   return error != 0;
 }
 
-// The call of MPI that a thread is in, which MPI has not called back from; empty: in none that only
-// others end. `stack_pointer` is that of its frame.
-std::string ProcessLook::RankCallOf(const Work& work, const ThreadFacts& thread,
-                                    uint64_t* stack_pointer) const {
+// Of a thread whose frames are known: it is in a call that only other ranks end, and MPI has not
+// called the program. `only`: in this one; empty: in any.
+bool ProcessLook::ExplainRanks(const Work& work, ThreadFacts* thread, std::string_view only) {
+  if (!facts_.rank) return false;
   std::string call;
-  for (const StackFrame& frame : thread.stack) {
+  for (const StackFrame& frame : thread->stack) {
     call = MpiWaitOf(frame.function);
     if (!call.empty()) break;
-    if (!frame.of_system && !IsOfMpi(frame.module)) return {};
+    if (!frame.of_system && !IsOfMpi(frame.module)) return false;
   }
+  if (!only.empty() && call != only) return false;
   for (const StackPlace& place : work.places) {
     const auto function = call.empty() ? std::nullopt : walker_->FunctionAt(place.pc);
     if (!function || MpiWaitOf(function->name) != call || !place.stack_pointer) continue;
-    *stack_pointer = *place.stack_pointer;
-    return call;
+    thread->wait.kind = WaitKind::kRanks;
+    thread->wait.object_type = call;
+    thread->wait.address = Mix(facts_.rank->passed, *place.stack_pointer);
+    return true;
   }
-  return {};
-}
-
-// Of a thread whose frames are known.
-bool ProcessLook::ExplainRanks(const Work& work, ThreadFacts* thread) {
-  if (!facts_.rank) return false;
-  uint64_t stack_pointer = 0;
-  const std::string call = RankCallOf(work, *thread, &stack_pointer);
-  if (call.empty()) return false;
-  thread->wait.kind = WaitKind::kRanks;
-  thread->wait.object_type = call;
-  thread->wait.address = Mix(facts_.rank->passed, stack_pointer);
-  return true;
+  return false;
 }
 
 // MPICH's ranks end together: the process that started them tells each once all have come.
@@ -133,9 +124,7 @@ void ProcessLook::ExplainLastCall(const Work& work, ThreadFacts* thread) {
       !file.outside && !file.others_unknown && !file.others.empty() &&
       std::all_of(file.others.begin(), file.others.end(),
                   [&](const auto& holder) { return holder.first == facts_.parent; });
-  uint64_t stack_pointer = 0;
-  if (is_of_launcher && RankCallOf(work, *thread, &stack_pointer) == kMpiFinalize)
-    ExplainRanks(work, thread);
+  if (is_of_launcher) ExplainRanks(work, thread, kMpiFinalize);
 }
 
 }  // namespace hangscope
