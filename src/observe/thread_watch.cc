@@ -36,6 +36,11 @@ TimeNs CpuTimeSoFar() {
   return time;
 }
 
+// That its threads stand is known from looks alone: they move meanwhile.
+bool IsKnownByLooks(const Finding& finding) {
+  return finding.kind == FindingKind::kSpin || finding.is_restless;
+}
+
 std::string ThreadName(const ProcFolder& proc, int thread) {
   std::string name = proc.Read(fmt::format("{}/comm", thread)).value_or("");
   if (!name.empty() && name.back() == '\n') name.pop_back();
@@ -165,7 +170,7 @@ void ThreadWatch::CollectFindings(const std::vector<Finding>& found, TimeNs now)
     if (Runs(thread) || !motion_.still_since().contains(thread)) spinning.emplace(thread, since);
   }
   for (const Finding& each : found) {
-    if (each.kind == FindingKind::kSpin || each.is_restless) {
+    if (IsKnownByLooks(each)) {
       for (const FindingSubject& subject : each.subjects) spinning.emplace(subject.thread, now);
     }
     if (each.is_restless) {
@@ -177,7 +182,7 @@ void ThreadWatch::CollectFindings(const std::vector<Finding>& found, TimeNs now)
 }
 
 bool ThreadWatch::HasMoved(const Finding& finding) const {
-  return finding.kind != FindingKind::kSpin && !finding.is_restless &&
+  return !IsKnownByLooks(finding) &&
          std::any_of(finding.subjects.begin(), finding.subjects.end(),
                      [this](const FindingSubject& who) {
                        const auto at = motion_.still_since().find(who.thread);
@@ -246,8 +251,7 @@ void ThreadWatch::Sum(TimeNs now) {
     for (const FindingSubject& subject : finding.subjects) {
       const auto spin = spinning_since_.find(subject.thread);
       const auto still = motion_.still_since().find(subject.thread);
-      const bool by_looks = finding.kind == FindingKind::kSpin || finding.is_restless;
-      if (by_looks && spin != spinning_since_.end()) {
+      if (IsKnownByLooks(finding) && spin != spinning_since_.end()) {
         lasts = lasts && HasLasted(spin->second, now);
         mine.since = std::max(mine.since, spin->second);
       } else if (still != motion_.still_since().end()) {

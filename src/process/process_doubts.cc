@@ -13,6 +13,7 @@
 #include "base/utf8.h"
 #include "process/process_words.h"
 #include "process/signal_sets.h"
+#include "runtime/jvm/jvm_threads.h"
 
 namespace hangscope {
 namespace {
@@ -55,24 +56,27 @@ constexpr uint64_t kOfTimers = SignalBit(SIGALRM) | SignalBit(SIGVTALRM);
 constexpr uint64_t kOfUsers = SignalBit(SIGUSR1) | SignalBit(SIGUSR2);
 constexpr uint64_t kOfWork = kOfUsers | SignalBit(SIGIO) | ~(SignalBit(34) - 1);  // real-time
 
-// Those for which somebody wrote a handler to be called again and again: who handles only such that
-// end it would not wait for one. The runtimes of Ruby and Go handle all signals, that of node
-// SIGUSR1, whether their programs do or not. Who handles each signal of a timer, and those that end
-// a program, too, removes its temporary files before it ends, as sort does: nobody has work for all
-// of these. Of make SIGUSR1 turns its messages on and off.
 constexpr uint64_t kOfEnds = SignalBit(SIGHUP) | SignalBit(SIGTERM) | SignalBit(SIGXCPU) |
                              SignalBit(SIGPROF) | SignalBit(SIGALRM) | SignalBit(SIGVTALRM);
 
-// As sort has them.
-bool RemovesFilesAtItsEnd(const ProcessFacts& process) {
-  return (process.caught_signals & kOfEnds) == kOfEnds && (process.caught_signals & kOfUsers) == 0;
+// Each signal of a timer, and those that end a program: nobody has work for all of these.
+bool HandlesEachEnd(const ProcessFacts& process) {
+  return (process.caught_signals & kOfEnds) == kOfEnds;
 }
 
+// Its temporary files, as sort does.
+bool RemovesFilesAtItsEnd(const ProcessFacts& process) {
+  return HandlesEachEnd(process) && (process.caught_signals & kOfUsers) == 0;
+}
+
+// Those for which somebody wrote a handler to be called again and again: who handles only such that
+// end it would not wait for one. The runtimes of Ruby and Go handle all signals, that of node
+// SIGUSR1, whether their programs do or not. Of make SIGUSR1 turns its messages on and off.
 uint64_t SignalsOfWork(const ProcessFacts& process) {
   constexpr uint64_t kOfAll = kOfUsers | SignalBit(SIGHUP) | SignalBit(SIGALRM);
   const uint64_t caught = process.caught_signals & ~process.runtime_signals & (kOfTimers | kOfWork);
   if ((process.caught_signals & kOfAll) == kOfAll) return 0;
-  if ((process.caught_signals & kOfEnds) == kOfEnds) return caught & kOfUsers;
+  if (HandlesEachEnd(process)) return caught & kOfUsers;
   const bool handles_first_user =
       process.name.starts_with("node") || process.name == "make" || process.name == "gmake";
   if (process.name == "psql") return caught & ~SignalBit(SIGALRM);
@@ -198,11 +202,7 @@ void DoubtInterrupts(const FindingDraft& draft, const JudgedProcesses& judged,
   for (const uint32_t i : draft.members) {
     const ThreadFacts& thread = *judged.node(i).facts;
     if (!thread.wait.may_be_interrupted) continue;
-    const bool is_asked_for =
-        std::any_of(thread.stack.begin(), thread.stack.end(), [](const StackFrame& frame) {
-          return frame.function.find("nterruptibly") != std::string::npos;
-        });
-    const std::string who = is_asked_for ? WhoMayAct(thread.pid, judged) : "";
+    const std::string who = LocksInterruptibly(thread.stack) ? WhoMayAct(thread.pid, judged) : "";
     finding->Lower(who.empty() ? Confidence::kLikely : Confidence::kPossible,
                    who.empty() ? "another thread of the program may interrupt them"
                                : fmt::format("they may be interrupted by {}", who));

@@ -55,9 +55,7 @@ bool MayBeInterrupted(const JavaThread& java, const std::vector<StackFrame>& sta
   if (java.wait.kind == JavaWaitKind::kJoin) return true;
   const bool is_lock =
       java.wait.kind == JavaWaitKind::kLock || java.wait.kind == JavaWaitKind::kReaders;
-  return is_lock && std::any_of(stack.begin(), stack.end(), [](const StackFrame& frame) {
-           return frame.function.find("nterruptibly") != std::string::npos;
-         });
+  return is_lock && LocksInterruptibly(stack);
 }
 
 // Entering a monitor has no time limit, whatever the thread naps for meanwhile.

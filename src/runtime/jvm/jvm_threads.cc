@@ -35,6 +35,12 @@ bool IsIdleInJava(std::string_view class_name, std::string_view method) {
   });
 }
 
+bool LocksInterruptibly(const std::vector<StackFrame>& stack) {
+  return std::any_of(stack.begin(), stack.end(), [](const StackFrame& frame) {
+    return frame.function.find("nterruptibly") != std::string::npos;
+  });
+}
+
 std::string TypeOfParked(const std::string& class_name, const std::vector<std::string>& callers) {
   if (class_name.empty()) return "unpark()";
   if (class_name.ends_with("$ConditionObject")) {

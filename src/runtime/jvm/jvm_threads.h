@@ -69,6 +69,9 @@ class JavaThreads {
 // work. Names of classes are as "java/util/TimerThread".
 bool IsIdleInJava(std::string_view class_name, std::string_view method);
 
+// lockInterruptibly(), or what it calls, is among them: Thread.interrupt() ends the wait.
+bool LocksInterruptibly(const std::vector<StackFrame>& stack);
+
 // "ReentrantLock" of its inner class that a thread is parked for; "LinkedBlockingQueue" of a
 // condition that it is parked for in there: one of the classes whose methods it is in.
 std::string TypeOfParked(const std::string& class_name, const std::vector<std::string>& callers);
