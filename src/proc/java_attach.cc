@@ -10,13 +10,11 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <optional>
 #include <string_view>
 
-#include "base/numbers.h"
 #include "base/side_process.h"
 #include "proc/proc_folder.h"
 

@@ -387,7 +387,7 @@ std::string ProcessHead(const ProcessScene& scene) {
                   Printable(process.name, 32), threads, threads == 1 ? "" : "s", states);
   if (!scene.kept.empty()) return text + "; " + scene.kept;
   if (scene.look->longest_stop == 0)
-    return text + (scene.look->asked_machines ? "; its machine halted them to print them"
+    return text + (scene.look->asked_machines ? "; its virtual machine halted them"
                                               : "; none was stopped");
   const char* const who = scene.look->whole_process_stopped ? "all were" : "the longest was";
   return text +

@@ -187,7 +187,7 @@ void PrintedJavaThreads::ReadObject(std::string_view text) {
   printed.object_class = Slashed(its_class);
 }
 
-void PrintedJavaThreads::NameWait(const Printed& printed, JavaWait* wait) const {
+void PrintedJavaThreads::NameWait(const Printed& printed, JavaWait* wait) {
   const bool joins = std::find(printed.callers.begin(), printed.callers.end(),
                                "java/lang/Thread") != printed.callers.end() &&
                      printed.object_class == "java/lang/Thread";

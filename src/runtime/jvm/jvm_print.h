@@ -1,5 +1,5 @@
-// The threads of a program of Java as its machine itself prints them, asked to (jcmd's command
-// Thread.print -l): of any version of HotSpot from 8 on, in the form of its source,
+// The threads of a program of Java as its machine itself prints them, asked to (as jstack -l
+// asks): of any version of HotSpot from 8 on, in the form of its source,
 // src/hotspot/share/runtime/vframe.cpp (print_lock_info_on) and threads.cpp.
 //
 //   "teller-1" #14 prio=5 os_prio=0 cpu=1.83ms ... tid=0x00007f32 nid=0x7b7e waiting for monitor ...
@@ -53,7 +53,7 @@ class PrintedJavaThreads final : public JavaThreads {
   void ReadInitializer(std::string_view class_name);
   void ReadObject(std::string_view text);
   void Judge(Printed* printed) const;
-  void NameWait(const Printed& printed, JavaWait* wait) const;
+  static void NameWait(const Printed& printed, JavaWait* wait);
 
   std::vector<Printed> printed_;
   bool in_thread_ = false;

@@ -70,7 +70,7 @@ TEST(WhyProcess, AMachineOfJavaThatCannotBeReadIsAskedWhereThatIsWanted) {
   auto report = AskWhyProcess(clock, inspector, options);
   ASSERT_TRUE(report.ok());
   EXPECT_EQ(inspector.asked.back().second.java_threads.at(10), "10 said");
-  EXPECT_THAT(report->text, HasSubstr("; its machine halted them to print them"));
+  EXPECT_THAT(report->text, HasSubstr("; its virtual machine halted them"));
   options.ask_java = [](int) { return Result<std::string>(Status::Io("it does not answer")); };
   report = AskWhyProcess(clock, inspector, options);
   ASSERT_TRUE(report.ok());
