@@ -33,6 +33,7 @@ struct Machine {
   std::string request;
   uid_t user = 0;
   gid_t group = 0;
+  bool handles_quit = false;
 };
 
 std::string Failed(const std::string& why) { return kFailed + why; }
@@ -53,7 +54,8 @@ bool HasSocket(const Machine& machine) {
 
 // Empty: it has opened its socket. Else a sentence.
 std::string OpenItsSocket(Clock& clock, const Machine& machine, TimeNs within) {
-  if (HasSocket(machine)) return {};
+  if (HasSocket(machine)) return {};  // it was asked before, or began with it (-Xrs)
+  if (!machine.handles_quit) return "it does not handle SIGQUIT, by which it would be";
   const int file =
       open(machine.request.c_str(), O_CREAT | O_EXCL | O_WRONLY | O_NOFOLLOW | O_CLOEXEC, 0600);
   if (file < 0 && errno != EEXIST)
@@ -118,12 +120,14 @@ Result<std::string> AskJavaThreads(int pid, const JavaAttachTimes& times) {
   const auto sentence = [&](const std::string& why) {
     return Status::Io(fmt::format("process {} cannot be asked: {}", pid, why));
   };
-  if ((status->caught_signals & kQuit) == 0)
-    return sentence("it does not handle SIGQUIT, by which it would be (-Xrs forbids that)");
   const int inner = status->inner_id > 0 ? status->inner_id : pid;
   const std::string begin = fmt::format("/proc/{}/root/tmp/.", pid);
-  const Machine machine{pid, fmt::format("{}java_pid{}", begin, inner),
-                        fmt::format("{}attach_pid{}", begin, inner), folder.st_uid, folder.st_gid};
+  const Machine machine{pid,
+                        fmt::format("{}java_pid{}", begin, inner),
+                        fmt::format("{}attach_pid{}", begin, inner),
+                        folder.st_uid,
+                        folder.st_gid,
+                        (status->caught_signals & kQuit) != 0};
   if (geteuid() != 0 && geteuid() != machine.user)
     return sentence("it belongs to another user; run hangscope as root, or as that one");
   SystemClock clock;
