@@ -21,6 +21,7 @@ constexpr uint64_t kTerm = SignalBit(SIGTERM);
 constexpr uint64_t kChild = SignalBit(SIGCHLD);
 
 // One process or more; threads are made asleep in the same wait in both looks.
+// What is handed out stays where it is until the next process or thread of its kind is added.
 class World {
  public:
   World() { look_.begin = 100 * kSecond, look_.end = look_.begin + kMillisecond; }

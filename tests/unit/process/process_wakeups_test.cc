@@ -245,9 +245,11 @@ TEST(ProcessWakeups, PythonsOwnHandlerForInterruptsEndsNoWait) {
 TEST(ProcessWakeups, AHandlerInPythonsMainThreadMaySignalWhatItsWorkersWaitFor) {
   World world;
   world.Process(10).caught_signals = kTerm;
-  world.Joins(10, 10, 11).stack = {{2, "PyThread_acquire_lock_timed", "", "python3.11"},
-                                   {0, "serve", "app.py:7", "/srv/app.py", FrameLanguage::kPython}};
-  world.Signals(10, 11, "came").stack = world.Of(10).threads[0].stack;
+  const std::vector<StackFrame> stack = {
+      {2, "PyThread_acquire_lock_timed", "", "python3.11"},
+      {0, "serve", "app.py:7", "/srv/app.py", FrameLanguage::kPython}};
+  world.Joins(10, 10, 11).stack = stack;
+  world.Signals(10, 11, "came").stack = stack;
   EXPECT_EQ(Only(world.Judge()).confidence, Confidence::kPossible);
   world.Of(10).caught_signals = 0;
   EXPECT_EQ(Only(world.Judge()).confidence, Confidence::kLikely);
