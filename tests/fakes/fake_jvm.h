@@ -94,6 +94,12 @@ class FakeJvm : public FakeMemory {
     Put(made.address + OffsetOf("Klass._java_mirror"), Handle(made.mirror));
     return made;
   }
+  // It is found by its name then.
+  void Load(const Class& loaded) {
+    const uint64_t loader = Block(16);
+    Put(loader + OffsetOf("ClassLoaderData._klasses"), loaded.address);
+    PutAt("ClassLoaderDataGraph._head", loader);
+  }
   uint64_t AddObject(const Class& of, size_t bytes = 128) {
     const uint64_t object = Block(bytes);
     Put(object, uint64_t{1});  // nobody has moved or locked it

@@ -140,12 +140,26 @@ uint64_t JvmObjects::StaticReference(const JavaClass& of, std::string_view field
   return 0;
 }
 
+// The length stands behind the class, and the elements begin at a whole word.
+uint64_t JvmObjects::ArrayLengthAt() const {
+  return layout_.object_klass + (layout_.narrow_klasses ? 4 : 8);
+}
+
+std::vector<uint64_t> JvmObjects::ElementsOf(uint64_t array, size_t most) {
+  if (array == 0 || !ClassOf(array).name.starts_with("[L")) return {};
+  const uint64_t length_at = ArrayLengthAt();
+  const uint64_t begin = (length_at + 4 + kBytesOfWord - 1) / kBytesOfWord * kBytesOfWord;
+  const uint64_t bytes = layout_.narrow_oops ? 4 : kBytesOfWord;
+  std::vector<uint64_t> elements(std::min<size_t>(memory_.Now<uint32_t>(array + length_at), most));
+  for (size_t i = 0; i < elements.size(); ++i) elements[i] = ReferenceAt(array + begin + i * bytes);
+  return elements;
+}
+
 std::string JvmObjects::StringAt(uint64_t object, size_t most) {
   const uint64_t bytes = Reference(object, "value");
   if (bytes == 0 || ClassOf(bytes).name != "[B") return {};
   const bool is_wide = Value<uint8_t>(object, "coder") != 0;
-  // The length stands behind the class, and the bytes begin at a whole word.
-  const uint64_t length_at = layout_.object_klass + (layout_.narrow_klasses ? 4 : 8);
+  const uint64_t length_at = ArrayLengthAt();
   const uint64_t begin = (length_at + 4 + kBytesOfWord - 1) / kBytesOfWord * kBytesOfWord;
   const size_t unit = is_wide ? 2 : 1;
   const size_t length = std::min<size_t>(memory_.Now<uint32_t>(bytes + length_at) / unit, most);

@@ -60,11 +60,14 @@ class JvmObjects {
                                                 : memory_.Now<Number>(object + found->offset);
   }
   std::string StringAt(uint64_t object, size_t most);  // in UTF-8
+  // Of an array of references, at most `most` of it; 0 where one leads nowhere.
+  std::vector<uint64_t> ElementsOf(uint64_t array, size_t most);
   // All that are loaded, until it says yes.
   void VisitClasses(const std::function<bool(const JavaClass&)>& visit);
   const JavaClass& FindClass(std::string_view name);  // not known: none is called so
 
  private:
+  uint64_t ArrayLengthAt() const;  // in an array
   const JavaField* FindField(const JavaClass& of, std::string_view name);
 
   const JvmLayout& layout_;

@@ -287,11 +287,21 @@ StackFrame JvmReader::Name(const JavaFrame& frame) {
   return named;
 }
 
+// A hook that the library has made itself wakes nobody: that of java.util.logging flushes.
 bool JvmReader::HandlesSignals() {
+  constexpr size_t kMostHooks = 4096;
+  constexpr std::string_view kOfLogging = "java/util/logging/LogManager$Cleaner";
+  if (objects_.FindClass("sun/misc/Signal").is_known) return true;
   const uint64_t hooks =
       objects_.StaticReference(objects_.FindClass("java/lang/ApplicationShutdownHooks"), "hooks");
-  if (hooks != 0 && objects_.Value<uint32_t>(hooks, "size") != 0) return true;
-  return objects_.FindClass("sun/misc/Signal").is_known;
+  if (hooks == 0) return false;
+  // A java.util.IdentityHashMap: behind each key is its value.
+  const auto entries = objects_.ElementsOf(objects_.Reference(hooks, "table"), 2 * kMostHooks);
+  uint32_t of_library = 0;
+  for (size_t i = 0; i < entries.size(); i += 2) {
+    if (objects_.ClassOf(entries[i]).name == kOfLogging) ++of_library;
+  }
+  return objects_.Value<uint32_t>(hooks, "size") != of_library;
 }
 
 }  // namespace hangscope

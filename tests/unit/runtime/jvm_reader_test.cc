@@ -157,6 +157,37 @@ TEST(JvmReader, RefusesMachinesThatItDoesNotKnow) {
   EXPECT_THAT(bare.Open().status().message(), HasSubstr("no tables for debuggers"));
 }
 
+TEST(JvmReader, AHookThatTheLibraryMadeItselfIsNoneOfTheProgram) {
+  const auto handles = [](const std::vector<const char*>& of) {
+    FakeBank bank;
+    FakeJvm& jvm = bank.jvm;
+    const auto hooks = jvm.AddClass("java/lang/ApplicationShutdownHooks", 0,
+                                    {{"static hooks", "Ljava/util/IdentityHashMap;"}});
+    const auto map = jvm.AddClass("java/util/IdentityHashMap", 0,
+                                  {{"table", "[Ljava/lang/Object;"}, {"size", "I"}});
+    const auto array = jvm.AddClass("[Ljava/lang/Object;", 0, {});
+    const uint64_t table = jvm.AddObject(array, 16 + 4 * 16);
+    jvm.Put<uint32_t>(table + 12, 16);
+    for (size_t i = 0; i < of.size(); ++i) {
+      const uint64_t hook = jvm.AddObject(jvm.AddClass(of[i], 0, {}));
+      jvm.Refer(table, static_cast<uint32_t>(16 + 8 * (3 * i + 1)), hook);
+      jvm.Refer(table, static_cast<uint32_t>(16 + 8 * (3 * i + 1) + 4), hook);
+    }
+    const uint64_t made = jvm.AddObject(map);
+    jvm.Refer(made, map.offsets.at("table"), table);
+    jvm.Put(made + map.offsets.at("size"), static_cast<uint32_t>(of.size()));
+    jvm.Refer(hooks.mirror, hooks.offsets.at("hooks"), made);
+    jvm.Load(hooks);
+    auto reader = jvm.Open();
+    EXPECT_TRUE(reader.ok()) << reader.status().message();
+    return reader.ok() && reader.value()->HandlesSignals();
+  };
+  EXPECT_FALSE(handles({}));
+  EXPECT_FALSE(handles({"java/util/logging/LogManager$Cleaner"}));
+  EXPECT_TRUE(handles({"app/Saver"}));
+  EXPECT_TRUE(handles({"java/util/logging/LogManager$Cleaner", "app/Saver"}));
+}
+
 TEST(JvmReader, BearsDamage) {
   FakeBank bank;
   const std::string whole = bank.jvm.image();
