@@ -2,8 +2,9 @@
 #include <string>
 #include <vector>
 
-#include "fakes/fake_go.h"
+#include "fakes/fake_go_program.h"
 #include "fuzz.h"
+#include "runtime/go/go_reach.h"
 
 namespace hangscope::fuzz {
 namespace {
@@ -11,9 +12,37 @@ namespace {
 constexpr size_t kMostGoroutines = 64;
 constexpr size_t kMostChannelsOfOne = 64;
 
+// Who waits for ever of a program whose heap and tables are damaged, too.
+void FollowPointers(std::string_view input) {
+  FakeGoProgram go;
+  go.image() = std::string(input);
+  auto reader = go.Open();
+  if (!reader.ok()) return;
+  GoReachInput asked;
+  std::string warning;
+  asked.goroutines = reader->Goroutines(
+      kMostGoroutines, [](uint64_t) { return false; }, &warning);
+  auto reach = GoReach::Read(go.heap(), go.module(), [&](uint64_t at, void* into, size_t bytes) {
+    ++go.reads;
+    return go.Read(at, into, bytes);
+  });
+  if (!reach.ok()) {
+    FUZZ_REQUIRE(!reach.status().message().empty());
+    return;
+  }
+  auto stranded = reach->Stranded(asked);
+  FUZZ_REQUIRE(stranded.ok() || !stranded.status().message().empty());
+  if (!stranded.ok()) return;
+  FUZZ_REQUIRE(stranded->size() <= asked.goroutines.size());
+  for (const auto& [id, one] : *stranded) {
+    for (const uint64_t other : one.others) FUZZ_REQUIRE(stranded->count(other) != 0);
+  }
+}
+
 }  // namespace
 
 void FuzzGo(std::string_view input) {
+  FollowPointers(input);
   FakeGo go;
   go.image() = std::string(input);
   auto reader = go.Open();

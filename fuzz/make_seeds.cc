@@ -14,7 +14,7 @@
 #include "fakes/etm_bytes.h"
 #include "fakes/fake_clock.h"
 #include "fakes/fake_file_system.h"
-#include "fakes/fake_go.h"
+#include "fakes/fake_go_program.h"
 #include "fakes/fake_jvm.h"
 #include "fakes/fake_postgres.h"
 #include "fakes/fake_python.h"
@@ -340,6 +340,13 @@ void WriteGo() {
   go.AddWaiter(3, waits, 0xc000010004);
   go.WaitForChannels(selects, {0xc000030000, 0xc000030060});
   Write("go", "goroutines", go.image());
+  FakeGoProgram program;
+  const uint64_t left = program.NewObject(), right = program.NewObject();
+  program.WaitForChannels(program.AddWaiting(5, 15, {right}), {left});
+  program.WaitForChannels(program.AddWaiting(6, 15, {left}), {right});
+  program.AddWaiting(7, 13, {program.NewObject({right})});
+  program.Finalize(program.NewObject(), 0);
+  Write("go", "pointers", program.image());
 }
 
 // Two threads of Java that wait for each other's monitors, with a frame each.

@@ -328,6 +328,13 @@ struct TaskFacts {
   bool has_timeout = false;  // a time limit around it ends the wait
   // Of Go: any thread of the process may run it, whatever the one does that it is shown with.
   bool is_goroutine = false;
+  // Of Go: nobody who may go on can come to what it waits for, over any pointers. Those of `tasks`
+  // can, and are stranded, too.
+  bool is_stranded = false;
+  std::string known_to;  // of a stranded one: who these are, "goroutine 18"; empty: nobody
+  // Of a stranded one: what it would do is waited for, as it is the program's main one, answers a
+  // request or runs a test; and no idiom of those that are to stay there for ever.
+  bool is_awaited = false;
 };
 
 struct ThreadFacts {

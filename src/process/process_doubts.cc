@@ -707,9 +707,12 @@ void JudgeConfidence(const FindingDraft& draft, const JudgedProcesses& judged,
     case FindingKind::kDeadlock:
       if (!draft.tasks.empty()) {
         const bool is_go = judged.node(draft.members[0]).facts->tasks[0].is_goroutine;
+        const TaskFacts& first = judged.node(draft.members[0]).facts->tasks[draft.tasks[0]];
         finding->Lower(Confidence::kLikely,
-                       fmt::format("who holds a lock is read from the code{}",
-                                   is_go ? "" : ", and the program may cancel a task"));
+                       first.is_stranded
+                           ? "who can come to what they wait for is read from the program's memory"
+                           : fmt::format("who holds a lock is read from the code{}",
+                                         is_go ? "" : ", and the program may cancel a task"));
         if (judged.node(draft.members[0]).facts->wait.may_be_interrupted)
           finding->Lower(Confidence::kPossible,
                          "a timer of the loop, or another task, may have one of these tasks, and "

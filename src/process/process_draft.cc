@@ -100,6 +100,36 @@ std::vector<size_t> CircleOf(const std::vector<TaskFacts>& tasks) {
   return {};
 }
 
+// Tasks that wait for ever, and are missed: those that something outside waits for, such as wait in
+// circles, and all that could give these what they want. Others that nobody misses, as a worker
+// whose result came too late, are only left behind.
+std::vector<size_t> StrandedOf(const std::vector<TaskFacts>& tasks) {
+  std::vector<bool> chosen(tasks.size());
+  const auto choose = [&](size_t first) {
+    std::vector<size_t> open = {first};
+    while (!open.empty()) {
+      const size_t at = open.back();
+      open.pop_back();
+      if (at >= tasks.size() || chosen[at] || !tasks[at].is_stranded) continue;
+      chosen[at] = true;
+      open.insert(open.end(), tasks[at].tasks.begin(), tasks[at].tasks.end());
+    }
+  };
+  std::vector<TaskFacts> stranded = tasks;
+  for (TaskFacts& task : stranded) {
+    if (!task.is_stranded) task.tasks.clear();
+  }
+  for (const size_t i : CircleOf(stranded)) choose(i);
+  for (size_t i = 0; i < tasks.size(); ++i) {
+    if (tasks[i].is_awaited) choose(i);
+  }
+  std::vector<size_t> all;
+  for (size_t i = 0; i < tasks.size(); ++i) {
+    if (chosen[i]) all.push_back(i);
+  }
+  return all;
+}
+
 class DraftFinder {
  public:
   explicit DraftFinder(const JudgedProcesses& judged) : judged_(judged) {}
@@ -602,7 +632,8 @@ void DraftFinder::AddTaskCircles() {
     FindingDraft draft;
     draft.kind = FindingKind::kDeadlock;
     draft.members = {i};
-    draft.tasks = CircleOf(node(i).facts->tasks);
+    draft.tasks = StrandedOf(node(i).facts->tasks);
+    if (draft.tasks.empty()) draft.tasks = CircleOf(node(i).facts->tasks);
     if (draft.tasks.empty() || (is_go && !StoodForASecond(*node(i).facts, draft.tasks))) continue;
     AddDraft(std::move(draft));
   }
@@ -614,7 +645,7 @@ bool DraftFinder::StoodForASecond(const ThreadFacts& thread,
                                   const std::vector<size_t>& tasks) const {
   const auto is_as_before = [](const TaskFacts& one, const TaskFacts& other) {
     return one.name == other.name && one.waits_for == other.waits_for &&
-           one.holder == other.holder &&
+           one.holder == other.holder && one.is_stranded == other.is_stranded &&
            std::equal(one.stack.begin(), one.stack.end(), other.stack.begin(), other.stack.end(),
                       [](const StackFrame& a, const StackFrame& b) { return a.pc == b.pc; });
   };

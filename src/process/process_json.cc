@@ -145,6 +145,8 @@ Json TaskObject(const TaskFacts& task, const ThreadFacts& thread) {
   if (!task.waits_for.empty()) json["waits_for"] = task.waits_for;
   for (const size_t other : task.tasks) json["tasks"].push_back(thread.tasks[other].name);
   if (task.has_timeout) json["has_timeout"] = true;
+  if (task.is_stranded) json["stranded"] = true;
+  if (task.is_awaited) json["awaited"] = true;
   json["stack"] = Json::array();
   for (const StackFrame& frame : task.stack) json["stack"].push_back(FrameObject(frame));
   return json;

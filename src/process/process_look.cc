@@ -943,6 +943,10 @@ void ProcessLook::StopThread(Work* work, ThreadFacts* thread) {
       return;
     }
     image = ImageOf(work->raw.tid, *registers);
+    if (go_) {
+      for (const auto& value : registers->values)
+        stopped_registers_[work->raw.tid].push_back(value.value_or(0));
+    }
     interrupted = (*stop)->interrupted_call();
     work->python = PythonFramesOf(work->raw, image.registers.stack_pointer());
     work->ruby = RubySitesOf(work->raw.tid);

@@ -175,6 +175,7 @@ class ProcessLook {
   std::vector<Goroutine> ReadGoroutines(std::string* warning);
   void AddGoroutines();
   void VerifyGoroutines();
+  void AddStranded(const std::vector<Goroutine>& all);
   void FindJava();
   void AddJava();
   void AddJavaThread(const JavaThread& java, size_t i);
@@ -290,6 +291,7 @@ class ProcessLook {
   std::unique_ptr<PythonTasks> python_tasks_;
   std::unique_ptr<GoReader> go_;
   std::vector<Goroutine> goroutines_;  // by the index of the main thread's tasks
+  std::map<int, std::vector<uint64_t>> stopped_registers_;  // of those that run, by thread
   std::unique_ptr<JavaThreads> java_;
   std::unique_ptr<V8Reader> v8_;
   std::unique_ptr<RubyReader> ruby_;

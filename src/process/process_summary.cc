@@ -191,6 +191,13 @@ bool MayBeEndedFromOutside(const FindingDraft& draft, const JudgedProcesses& jud
   });
 }
 
+std::string_view WhomTasksWaitFor(const FindingDraft& draft, const std::vector<TaskFacts>& tasks) {
+  const auto waits_for_nobody = [&](size_t i) { return tasks[i].tasks.empty(); };
+  if (std::any_of(draft.tasks.begin(), draft.tasks.end(), waits_for_nobody))
+    return "what nobody else can give";
+  return draft.tasks.size() == 1 ? "itself" : "each other";
+}
+
 }  // namespace
 
 std::string SummaryOf(const FindingDraft& draft, const JudgedProcesses& judged) {
@@ -203,7 +210,7 @@ std::string SummaryOf(const FindingDraft& draft, const JudgedProcesses& judged) 
         return fmt::format("deadlock, {} of {} {} of {} wait{} for {}", draft.tasks.size(),
                            first.tasks.size(), first.tasks[0].is_goroutine ? "goroutines" : "tasks",
                            ThreadLabel(first), draft.tasks.size() == 1 ? "s" : "",
-                           draft.tasks.size() == 1 ? "itself" : "each other");
+                           WhomTasksWaitFor(draft, first.tasks));
       if (draft.unowned)
         return fmt::format("deadlock, {} wait{} for {}, and who holds {} is not recorded", count,
                            one ? "s" : "", LockNames(draft, judged), one ? "that" : "these");

@@ -910,6 +910,16 @@ std::string SessionText(const ProcessFacts& process) {
   return text;
 }
 
+namespace {
+
+std::string WhoHas(const TaskFacts& task) {
+  if (!task.holder.empty()) return ", held by " + Short(task.holder);
+  if (!task.is_stranded) return "";
+  return task.known_to.empty() ? ", known to nobody else" : ", known only to " + task.known_to;
+}
+
+}  // namespace
+
 std::string TaskText(const TaskFacts& task) {
   ThreadFacts shown;
   shown.stack = task.stack;
@@ -917,8 +927,7 @@ std::string TaskText(const TaskFacts& task) {
   return fmt::format(
       "{}{} {}{}{}{}", task.is_goroutine ? "" : "task ", Short(task.name),
       task.waits_for.empty() ? "runs, or is about to" : "waits for " + Short(task.waits_for),
-      task.holder.empty() ? "" : ", held by " + Short(task.holder), where.empty() ? "" : "   ",
-      where);
+      WhoHas(task), where.empty() ? "" : "   ", where);
 }
 
 std::string InnermostName(const std::string& function) {

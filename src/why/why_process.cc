@@ -183,7 +183,7 @@ bool HasGoroutinesInCircles(const SystemSample& look) {
   return std::any_of(look.processes.begin(), look.processes.end(), [](const auto& process) {
     return std::any_of(process.threads.begin(), process.threads.end(), [](const auto& thread) {
       return std::any_of(thread.tasks.begin(), thread.tasks.end(), [](const TaskFacts& task) {
-        return task.is_goroutine && !task.tasks.empty();
+        return task.is_goroutine && (!task.tasks.empty() || task.is_awaited);
       });
     });
   });
@@ -196,18 +196,38 @@ bool PollForRanks(const SystemSample& look) {
   });
 }
 
-// Goroutines that wait for each other's locks for a moment are no hang: they are read again when a
-// second has passed. Nobody is stopped for that.
-void ObserveGoroutines(Clock& clock, ProcessInspector& inspector, const WhyProcessOptions& options,
-                       InspectOptions inspect, std::vector<SystemSample>* looks) {
-  inspect.stop = inspect.step_running = false;
+// The time of the look was up before it came to where they stand: the tables of their code had to
+// be read first.
+bool HasUnseenGoroutines(const SystemSample& look) {
+  return std::any_of(look.processes.begin(), look.processes.end(), [](const auto& process) {
+    return std::any_of(process.threads.begin(), process.threads.end(), [](const auto& thread) {
+      return std::any_of(thread.tasks.begin(), thread.tasks.end(), [](const TaskFacts& task) {
+        return task.is_goroutine && !task.waits_for.empty() && !task.has_timeout &&
+               task.stack.empty();
+      });
+    });
+  });
+}
+
+void LookAgain(ProcessInspector& inspector, const WhyProcessOptions& options,
+               InspectOptions inspect, std::vector<SystemSample>* looks) {
+  inspect.stop = options.stop;
+  inspect.step_running = false;
   inspect.stacks = true;
+  auto look = inspector.Inspect(options.pid, inspect);
+  if (look.ok() && IsOf(options.pid, *look)) looks->push_back(std::move(*look));
+}
+
+// Goroutines that wait for each other's locks for a moment are no hang: they are read again when a
+// second has passed. Threads that run are stopped for their registers, which may have what others
+// wait for.
+void ObserveGoroutines(Clock& clock, ProcessInspector& inspector, const WhyProcessOptions& options,
+                       const InspectOptions& inspect, std::vector<SystemSample>* looks) {
   const TimeNs begin = looks->back().begin;
   if (clock.Monotonic() - looks->front().begin + kSecond >= WhyProcessOptions::kQuietFor)
     options.observing("observing whether goroutines go on");
   clock.Sleep(std::clamp<TimeNs>(begin + kSecond - clock.Monotonic(), 0, kSecond));
-  auto look = inspector.Inspect(options.pid, inspect);
-  if (look.ok() && IsOf(options.pid, *look)) looks->push_back(std::move(*look));
+  LookAgain(inspector, options, inspect, looks);
 }
 
 // Whether a message passes among ranks of MPI that all wait for one: where they are is known while
@@ -349,11 +369,13 @@ Result<TwoLooks> SampleTwice(Clock& clock, ProcessInspector& inspector,
     if (again.ok()) *two = std::move(*again);
     ObserveRetries(clock, inspector, options, inspect, &two->looks);
   }
-  if (options.observes_retries && options.others.empty() && PollForRanks(two->looks.back()))
+  if (options.observes_retries && options.others.empty() && PollForRanks(two->looks.back())) {
     ObserveRanks(clock, inspector, options, inspect, &two->looks);
-  else if (options.observes_retries && options.others.empty() &&
-           HasGoroutinesInCircles(two->looks.back()))
-    ObserveGoroutines(clock, inspector, options, inspect, &two->looks);
+  } else if (options.observes_retries && options.others.empty()) {
+    if (HasUnseenGoroutines(two->looks.back())) LookAgain(inspector, options, inspect, &two->looks);
+    if (HasGoroutinesInCircles(two->looks.back()))
+      ObserveGoroutines(clock, inspector, options, inspect, &two->looks);
+  }
   const TimeNs wall = clock.Wall();
   if (!options.others.empty()) {
     auto joined = JoinLooks(std::move(two->looks), wall, options.others);

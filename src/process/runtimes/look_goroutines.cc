@@ -13,11 +13,14 @@
 
 #include "process/locks/held_objects.h"
 #include "process/process_look.h"
+#include "runtime/go/go_layout.h"
+#include "runtime/go/go_reach.h"
 
 namespace hangscope {
 namespace {
 
 constexpr size_t kMostGoroutines = 1000;  // that are looked at
+constexpr size_t kMostReached = 1 << 17;  // of those that may have what others wait for
 constexpr size_t kMostStack = 64 << 10;   // copied of each
 constexpr size_t kMostCalls = 400;        // whose code is read for what they hold, of all
 constexpr size_t kMostOfOne = 24;
@@ -46,6 +49,33 @@ std::vector<std::string> FunctionsOf(const std::vector<StackFrame>& stack) {
   std::vector<std::string> functions;
   for (const StackFrame& frame : stack) functions.push_back(frame.function);
   return functions;
+}
+
+bool HasFunction(const std::vector<std::string>& functions, std::string_view wanted) {
+  return std::find(functions.begin(), functions.end(), wanted) != functions.end();
+}
+
+// Main goroutines of programs that are never to end wait for a channel or a wait group that nobody
+// else knows: what others once could come to, or what gives many values, is none of these.
+bool IsAwaited(const Goroutine& goroutine, const StrandedGoroutine& stranded,
+               const std::vector<std::string>& functions) {
+  if (HasFunction(functions, "net/http.(*conn).serve") || HasFunction(functions, "testing.tRunner"))
+    return true;
+  if (!HasFunction(functions, "runtime.main")) return false;
+  const bool is_idiom = stranded.waits_for_own || (goroutine.reason == "chan receive" &&
+                                                   !HasFunction(functions, "runtime.chanrecv2"));
+  return !stranded.others.empty() || !is_idiom;
+}
+
+// "goroutines 18, 19 and 20".
+std::string NamesOf(const std::vector<uint64_t>& ids) {
+  constexpr size_t kMost = 3;
+  if (ids.empty()) return {};
+  std::string names = ids.size() == 1 ? "goroutine" : "goroutines";
+  const size_t told = ids.size() > kMost + 1 ? kMost : ids.size();
+  for (size_t i = 0; i < told; ++i)
+    names += fmt::format("{} {}", i == 0 ? "" : i + 1 == ids.size() ? " and" : ",", ids[i]);
+  return told == ids.size() ? names : fmt::format("{} and {} more", names, ids.size() - told);
 }
 
 }  // namespace
@@ -220,15 +250,72 @@ void ProcessLook::AddGoroutines() {
 // They were read one after the other: only those that still wait as they did waited at one time.
 void ProcessLook::VerifyGoroutines() {
   if (goroutines_.empty()) return;
-  std::string ignored;
+  std::string trouble;
+  std::vector<Goroutine> all = go_->Goroutines(
+      kMostReached, [](uint64_t) { return false; }, &trouble);
+  if (trouble.empty()) AddStranded(all);
   std::map<uint64_t, Goroutine> now;
-  for (Goroutine& each : ReadGoroutines(&ignored)) now.emplace(each.id, std::move(each));
+  for (Goroutine& each : all) now.emplace(each.id, std::move(each));
   std::vector<TaskFacts>& tasks = facts_.threads[0].tasks;
   for (size_t i = 0; i < std::min(tasks.size(), goroutines_.size()); ++i) {
     const auto at = now.find(goroutines_[i].id);
     if (at != now.end() && at->second == goroutines_[i]) continue;
     tasks[i].tasks.clear();
     tasks[i].holder.clear();
+    tasks[i].is_stranded = false;
+  }
+}
+
+// Who waits for what only such can come to that wait for ever themselves.
+void ProcessLook::AddStranded(const std::vector<Goroutine>& all) {
+  constexpr TimeNs kLongest = 400 * kMillisecond;
+  std::vector<TaskFacts>& tasks = facts_.threads[0].tasks;
+  const auto waits = [](const TaskFacts& task) {
+    return !task.has_timeout && !task.waits_for.empty();
+  };
+  if (go_->heap() == 0 || go_->module() == 0 || tasks.size() != goroutines_.size() ||
+      std::none_of(tasks.begin(), tasks.end(), waits))
+    return;
+  GoReachInput input;
+  input.goroutines = all;
+  // What somebody who runs has in registers only, is known while all registers are.
+  for (const Goroutine& each : all) {
+    if (each.runs && !each.in_system_call && stopped_registers_.count(each.tid) == 0) return;
+  }
+  for (const auto& [tid, values] : stopped_registers_)
+    input.registers.insert(input.registers.end(), values.begin(), values.end());
+  for (size_t i = 0; i < tasks.size(); ++i) {
+    if (tasks[i].tasks.size() == 1)
+      input.held_by[goroutines_[i].id] = goroutines_[tasks[i].tasks[0]].id;
+  }
+  input.semaphores = go_->semaphores();
+  input.semaphores_end = input.semaphores + go_layout::kSemaphoreLines * go_layout::kBytesOfLine;
+  const TimeNs end = context_.clock.Monotonic() + kLongest;
+  input.is_late = [&] { return context_.IsLate() || context_.clock.Monotonic() > end; };
+  auto reach = GoReach::Read(go_->heap(), go_->module(), read_memory_);
+  auto stranded = reach.ok() ? reach->Stranded(input)
+                             : Result<std::map<uint64_t, StrandedGoroutine>>(reach.status());
+  if (!stranded.ok()) {
+    Warn("goroutines that wait for ever: " + stranded.status().message());
+    return;
+  }
+  // One that has moved meanwhile takes back what is said of all.
+  for (const Goroutine& each : all) {
+    if (stranded->count(each.id) != 0 && !go_->StandsAsBefore(each)) return;
+  }
+  std::map<uint64_t, size_t> by_id;
+  for (size_t i = 0; i < goroutines_.size(); ++i) by_id[goroutines_[i].id] = i;
+  for (const auto& [id, one] : *stranded) {
+    const auto at = by_id.find(id);
+    if (at == by_id.end()) continue;
+    TaskFacts& task = tasks[at->second];
+    task.is_stranded = true;
+    task.is_awaited = IsAwaited(goroutines_[at->second], one, FunctionsOf(task.stack));
+    if (!task.tasks.empty()) continue;
+    for (const uint64_t other : one.others) {
+      if (by_id.count(other) != 0) task.tasks.push_back(by_id[other]);
+    }
+    task.known_to = NamesOf(one.others);
   }
 }
 

@@ -1,7 +1,9 @@
 // Where the runtime of Go keeps what is read of it, on 64-bit machines: of version 1.19.
 //
 // Source: the structures g, gobuf, sudog, semaRoot and hchan of Go's src/runtime/runtime2.go,
-// sema.go and chan.go; sync.RWMutex and sync.WaitGroup of src/sync.
+// sema.go and chan.go; sync.RWMutex and sync.WaitGroup of src/sync. For what its collector knows:
+// mheap, mspan, heapArena and special of mheap.go, the bits of mbitmap.go, moduledata, _func and
+// pcvalue of symtab.go, stackmap and stackObjectRecord of stack.go.
 #ifndef HANGSCOPE_RUNTIME_GO_GO_LAYOUT_H
 #define HANGSCOPE_RUNTIME_GO_GO_LAYOUT_H
 
@@ -19,7 +21,9 @@ struct Slice {
 };
 
 // Of a goroutine, the structure g.
+constexpr uint64_t kStackBegin = 0;
 constexpr uint64_t kStackEnd = 8;
+constexpr uint64_t kDeferred = 40;
 constexpr uint64_t kThread = 48;  // the m that runs it
 constexpr uint64_t kSavedStackPointer = 56;
 constexpr uint64_t kSavedPc = 64;
@@ -65,6 +69,69 @@ constexpr uint64_t kSemaphoreOfMutex = 4;
 constexpr uint64_t kWriterOfRwMutex = 8;
 constexpr uint64_t kReaderOfRwMutex = 12;
 constexpr uint64_t kSemaphoreOfWaitGroup = 8;
+
+// Of the heap, the structure mheap.
+constexpr uint64_t kAllSpans = 65'856;
+constexpr uint64_t kArenas = 65'936;  // an array of arenas, by address
+constexpr uint64_t kBytesOfArena = 64 << 20;
+constexpr uint64_t kArenasOfAll = 1 << 22;
+constexpr uint64_t kLowestArena = 0xffff'8000'0000'0000;
+constexpr uint64_t kBytesOfPage = 8192;
+
+// Of a run of pages, the structure mspan.
+constexpr uint64_t kSpanBegin = 24;
+constexpr uint64_t kSpanPages = 32;
+constexpr uint64_t kSpanClass = 98;  // its lowest bit: no pointers in its objects
+constexpr uint64_t kSpanState = 99;
+constexpr uint64_t kSpanObjectBytes = 104;
+constexpr uint64_t kSpanSpecials = 128;
+constexpr size_t kBytesOfSpan = 136;
+constexpr uint8_t kSpanInUse = 1;
+constexpr uint8_t kSpanLast = 2;  // of its states
+
+// The bits of an arena, from its beginning on: a byte for four words. Of each word, from the lowest
+// bits on: whether it is a pointer, and four higher, whether there is any from it on.
+constexpr uint64_t kWordsOfBitByte = 4;
+
+// Of what is attached to an object, the structures special and specialfinalizer.
+constexpr uint64_t kSpecialNext = 0;
+constexpr uint64_t kSpecialOffset = 8;
+constexpr uint64_t kSpecialKind = 10;
+constexpr uint64_t kFinalizerFunction = 16;
+constexpr size_t kBytesOfSpecial = 24;
+constexpr uint8_t kFinalizer = 1;
+
+// Of the code, the structure moduledata.
+constexpr uint64_t kPcTable = 80;
+constexpr uint64_t kFunctionHeads = 104;
+constexpr uint64_t kFunctionTable = 128;
+constexpr uint64_t kText = 176;
+constexpr uint64_t kData = 208;
+constexpr uint64_t kBss = 224;
+constexpr uint64_t kFunctionData = 304;
+constexpr uint64_t kDataBits = 496;
+constexpr uint64_t kBssBits = 512;
+constexpr uint64_t kNextModule = 544;
+constexpr size_t kBytesOfModule = 552;
+
+// Of a function, the structure _func, behind which lie the offsets of its tables.
+constexpr uint64_t kArguments = 8;
+constexpr uint64_t kStackDeltas = 16;
+constexpr uint64_t kPcTables = 28;
+constexpr uint64_t kFlags = 37;
+constexpr uint64_t kFunctionTables = 39;
+constexpr size_t kBytesOfFunction = 40;
+constexpr int32_t kUnknownArguments = INT32_MIN;
+constexpr uint8_t kOutermost = 1;
+constexpr uint8_t kSetsStackPointer = 2;
+constexpr size_t kStackMapOfPc = 1;
+constexpr size_t kMapsOfArguments = 0;
+constexpr size_t kMapsOfLocals = 1;
+constexpr size_t kStackObjects = 2;
+
+// Of what a function has to do at its end, the structure _defer.
+constexpr uint64_t kDeferredFunction = 24;
+constexpr uint64_t kDeferredNext = 40;
 
 }  // namespace hangscope::go_layout
 

@@ -74,7 +74,10 @@ Result<GoReader> GoReader::Open(const FindSymbol& find, ReadMemory read) {
   const auto reasons = find("runtime.waitReasonStrings");
   if (!all || !semaphores || !reasons)
     return Status::Io("the program has not all names of the runtime's variables");
-  return GoReader(*all, *semaphores, *reasons, std::move(read));
+  GoReader reader(*all, *semaphores, *reasons, std::move(read));
+  reader.heap_ = find("runtime.mheap_").value_or(0);
+  reader.module_ = find("runtime.firstmoduledata").value_or(0);
+  return reader;
 }
 
 std::string GoReader::ReasonOf(uint8_t reason) const {
@@ -141,8 +144,10 @@ std::optional<Goroutine> GoReader::ReadGoroutine(uint64_t address) const {
   goroutine.address = address;
   goroutine.id = FieldOf<uint64_t>(g.data(), go_layout::kId);
   goroutine.waits = status == Status::kWaiting;
-  goroutine.runs = status == Status::kRunning || status == Status::kInSystemCall;
+  goroutine.in_system_call = status == Status::kInSystemCall;
+  goroutine.runs = status == Status::kRunning || goroutine.in_system_call;
   goroutine.first_pc = FieldOf<uint64_t>(g.data(), go_layout::kFirstPc);
+  goroutine.stack_begin = FieldOf<uint64_t>(g.data(), go_layout::kStackBegin);
   goroutine.stack_end = FieldOf<uint64_t>(g.data(), go_layout::kStackEnd);
   if (goroutine.runs) {
     const auto thread = FieldOf<uint64_t>(g.data(), go_layout::kThread);

@@ -24,12 +24,14 @@ struct Goroutine {
   uint64_t address = 0;  // of its g
   bool waits = false;    // until somebody wakes it
   bool runs = false;     // in a thread, or in a system call
-  int tid = 0;           // that thread, as the process calls it; 0: none, or not known
-  std::string reason;    // why it waits: "chan receive"
+  bool in_system_call = false;
+  int tid = 0;         // that thread, as the process calls it; 0: none, or not known
+  std::string reason;  // why it waits: "chan receive"
   // Where it goes on; 0 where it runs.
   uint64_t pc = 0;
   uint64_t stack_pointer = 0;
   uint64_t frame_pointer = 0;
+  uint64_t stack_begin = 0;  // the lowest address, whatever of it is in use
   uint64_t stack_end = 0;
   uint64_t first_pc = 0;           // of the function that it began with
   uint64_t semaphore = 0;          // that it waits for; 0: for none
@@ -62,6 +64,10 @@ class GoReader {
   std::vector<Goroutine> Goroutines(size_t most,
                                     const std::function<bool(uint64_t pc)>& is_of_runtime,
                                     std::string* warning) const;
+  // Where the runtime keeps these; 0: not known.
+  uint64_t heap() const { return heap_; }
+  uint64_t module() const { return module_; }
+  uint64_t semaphores() const { return semaphores_; }
   // It waits, or goes on, where it did when it was read.
   bool StandsAsBefore(const Goroutine& goroutine) const;
 
@@ -74,6 +80,7 @@ class GoReader {
   std::string ReasonOf(uint8_t reason) const;
 
   uint64_t all_, semaphores_, reasons_;
+  uint64_t heap_ = 0, module_ = 0;
   ReadMemory read_;
 };
 

@@ -117,5 +117,68 @@ TEST(ProcessTasks, GoroutinesAreADeadlockOnceTheyHaveStoodForASecondWhateverThre
   })));
 }
 
+TaskFacts Stranded(const char* name, std::vector<size_t> tasks, const char* known_to) {
+  TaskFacts task = OfGo(name, "chan send", std::move(tasks));
+  task.is_stranded = true, task.known_to = known_to;
+  return task;
+}
+
+// The findings once they have stood for a second.
+ProcessJudgement JudgeTasks(std::vector<TaskFacts> tasks) {
+  World world;
+  ThreadFacts& thread = world.Thread(10, 10, WaitKind::kFutex);
+  thread.state = ThreadState::kRunning;
+  thread.tasks = std::move(tasks);
+  return world.Judge([](SystemSample* first) { first->begin -= kSecond, first->end -= kSecond; });
+}
+
+TEST(ProcessTasks, StrandedGoroutinesThatNobodyMissesAreLeftBehindOnly) {
+  const TaskFacts beats = OfGo("goroutine 9", "sleep", {});
+  EXPECT_TRUE(IsSilent(JudgeTasks({Stranded("goroutine 5", {}, ""), beats})));
+  EXPECT_TRUE(IsSilent(JudgeTasks(
+      {Stranded("goroutine 5", {1}, "goroutine 6"), Stranded("goroutine 6", {}, ""), beats})));
+}
+
+TEST(ProcessTasks, OneThatIsAwaitedTakesAlongWhoCouldGiveWhatItWantsButNobodyElse) {
+  TaskFacts main = Stranded("goroutine 1", {1}, "goroutine 6");
+  main.is_awaited = true;
+  const ProcessFinding finding =
+      Only(JudgeTasks({main, Stranded("goroutine 6", {}, ""), Stranded("goroutine 7", {}, "")}));
+  EXPECT_EQ(finding.summary,
+            "deadlock, 2 of 3 goroutines of 10 wait for what nobody else can give");
+  EXPECT_EQ(finding.confidence, Confidence::kLikely);
+  EXPECT_THAT(finding.evidence,
+              Contains("goroutine 6 waits for chan send, known to nobody else   main.rebuild  "
+                       "index.go:31"));
+  EXPECT_THAT(finding.evidence,
+              Contains(StartsWith("goroutine 1 waits for chan send, known only to goroutine 6")));
+  EXPECT_THAT(finding.evidence, Not(Contains(StartsWith("goroutine 7"))));
+}
+
+TEST(ProcessTasks, StrandedGoroutinesInACircleAreADeadlockWithWhoeverElseHasWhatTheyWant) {
+  const ProcessFinding finding = Only(JudgeTasks(
+      {Stranded("goroutine 5", {1, 2}, "goroutines 6 and 7"),
+       Stranded("goroutine 6", {0}, "goroutine 5"), Stranded("goroutine 7", {0}, "goroutine 5")}));
+  EXPECT_EQ(finding.summary, "deadlock, 3 of 3 goroutines of 10 wait for each other");
+}
+
+TEST(ProcessTasks, WhoWasNotStrandedASecondAgoIsNotYet) {
+  World world;
+  TaskFacts main = Stranded("goroutine 1", {}, "");
+  main.is_awaited = true;
+  ThreadFacts& thread = world.Thread(10, 10, WaitKind::kFutex);
+  thread.state = ThreadState::kRunning;
+  thread.tasks = {main};
+  const auto judge = [&](bool stranded) {
+    return world.Judge([&](SystemSample* first) {
+      first->begin -= kSecond, first->end -= kSecond;
+      first->processes[0].threads[0].tasks[0].is_stranded = stranded;
+    });
+  };
+  EXPECT_TRUE(IsSilent(judge(false)));
+  EXPECT_EQ(Only(judge(true)).summary,
+            "deadlock, 1 of 1 goroutines of 10 waits for what nobody else can give");
+}
+
 }  // namespace
 }  // namespace hangscope

@@ -1,0 +1,88 @@
+// What the tables of a program of Go say of its code: which words of a goroutine's stack, and of
+// the program's variables, are pointers that may still be used. Its collector goes by the same. Of
+// Go 1.19 on x86-64.
+#ifndef HANGSCOPE_RUNTIME_GO_GO_CODE_H
+#define HANGSCOPE_RUNTIME_GO_GO_CODE_H
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/status.h"
+#include "runtime/go/go_heap.h"
+#include "runtime/go/go_layout.h"
+
+namespace hangscope {
+
+// A copy of a stack, from the stack pointer to its end.
+struct GoStack {
+  uint64_t begin = 0;
+  std::string bytes;
+
+  uint64_t end() const { return begin + bytes.size(); }
+  std::optional<uint64_t> WordAt(uint64_t address) const;
+};
+
+class GoCode {
+ public:
+  // `module`: the address of runtime.firstmoduledata. A sentence where the program has several, or
+  // what is there makes no sense.
+  static Result<GoCode> Read(uint64_t module, std::shared_ptr<GoMemory> memory);
+
+  // The values of the program's variables that are pointers, but of those in [begin, end).
+  bool PointersOfVariables(uint64_t begin, uint64_t end, std::vector<uint64_t>* pointers) const;
+  // Those on the stack of a goroutine that waits at `pc`. What is not known of a frame, and of all
+  // that are further out then, counts as pointers. `deferred`: the first of what it has to do at
+  // the end of its functions.
+  std::vector<uint64_t> PointersOfStack(uint64_t pc, const GoStack& stack, uint64_t deferred) const;
+  // Of these, what its innermost frames have, with which the runtime waits.
+  std::vector<uint64_t> PointersOfWait(uint64_t pc, const GoStack& stack) const;
+  // All words of it, as of one that runs.
+  static std::vector<uint64_t> WordsOf(const GoStack& stack);
+
+ private:
+  struct Function {
+    uint64_t begin = 0;
+    uint64_t at = 0;  // of its _func
+    int32_t arguments = 0;
+    uint32_t stack_deltas = 0;
+    uint32_t pc_tables = 0;
+    uint8_t flags = 0;
+    uint8_t tables = 0;
+  };
+  using Ranges = std::vector<std::pair<uint64_t, uint64_t>>;
+  struct Frames {
+    std::vector<uint64_t> pointers;
+    Ranges objects;  // that the frames have, and to which pointers may lead
+  };
+
+  explicit GoCode(std::shared_ptr<GoMemory> memory) : memory_(std::move(memory)) {}
+  std::optional<Function> FunctionAt(uint64_t pc) const;
+  std::optional<int32_t> ValueAt(uint32_t table, uint64_t begin, uint64_t pc) const;
+  std::optional<int32_t> StackMapAt(const Function& function, uint64_t pc) const;
+  std::optional<uint64_t> Table(const Function& function, size_t which) const;
+  bool AddMapped(uint64_t maps, int32_t which, uint64_t end, bool from_end, const GoStack& stack,
+                 std::vector<uint64_t>* pointers) const;
+  bool AddObjects(const Function& function, uint64_t locals_end, uint64_t arguments,
+                  Ranges* objects) const;
+  // Where its caller goes on, and with what stack pointer; nothing: it is not known, or there is
+  // none. `whole` is whether the frame was understood.
+  std::optional<std::pair<uint64_t, uint64_t>> AddFrame(uint64_t pc, uint64_t stack_pointer,
+                                                        const GoStack& stack, Frames* frames,
+                                                        bool* whole) const;
+  bool AddVariables(uint64_t begin, uint64_t bits, uint64_t without_begin, uint64_t without_end,
+                    std::vector<uint64_t>* pointers) const;
+
+  std::shared_ptr<GoMemory> memory_;
+  uint64_t text_ = 0, function_data_ = 0;
+  uint64_t data_ = 0, bss_ = 0, data_bits_ = 0, bss_bits_ = 0;
+  go_layout::Slice pc_table_, functions_, function_table_;
+};
+
+}  // namespace hangscope
+
+#endif
