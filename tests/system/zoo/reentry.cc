@@ -7,6 +7,7 @@
 #include <sys/epoll.h>
 #include <sys/socket.h>
 
+#include <mutex>
 #include <thread>
 
 #include "zoo.h"
@@ -45,6 +46,94 @@ void UseThePool() {
 
 void StaticJoins(long) { ThePool(); }
 void StaticJoinsLate(long) { TheLatePool(); }
+
+// Two terminals that are there to be opened by their names, as socat links them. Somebody reads each,
+// and somebody else may write to it later.
+void ReadByName(const char* name) {
+  const pid_t child = Fork();
+  if (child != 0) return;
+  const int terminal = open(name, O_RDWR | O_NOCTTY);
+  Must(terminal >= 0, "open");
+  Rename("reader");
+  ReadByte(terminal);
+  _exit(0);
+}
+
+void LinkTerminals(long) {
+  int made[2];
+  char names[2][64];
+  MakePipe(made);
+  if (Fork() == 0) {
+    Rename("link");
+    pollfd files[2];
+    termios plain = {};
+    cfmakeraw(&plain);
+    for (int i = 0; i < 2; ++i) {
+      int own = -1, theirs = -1;
+      Must(openpty(&own, &theirs, names[i], &plain, nullptr) == 0, "openpty");
+      files[i] = {own, POLLIN, 0};
+    }
+    Must(write(made[1], names, sizeof names) == sizeof names, "write");
+    poll(files, 2, -1);
+    _exit(0);
+  }
+  Must(read(made[0], names, sizeof names) == sizeof names, "read");
+  for (const char* const name : names) ReadByName(name);
+  Nap(0.2);
+  Ready();
+  pause();
+}
+
+// --- std::call_once, of a program that was compiled with optimisation.
+
+std::once_flag config_once;
+std::once_flag log_once;
+volatile bool is_deep = true;
+
+void InitialiseConfig();
+[[gnu::noinline]] void EnsureConfig() {
+  std::call_once(config_once, InitialiseConfig);
+  is_deep = true;  // so that the call above is none of the last kind
+}
+[[gnu::noinline]] void InitialiseConfig() {
+  EnsureConfig();
+  is_deep = true;
+}
+
+void* Serve(void*) {
+  const int listener = socket(AF_INET, SOCK_STREAM, 0);
+  Must(listen(listener, 1) == 0, "listen");
+  const int client = accept(listener, nullptr, nullptr);
+  pthread_exit(reinterpret_cast<void*>(static_cast<long>(client)));
+}
+
+void OnceOfItself(long) {
+  Start("server", Serve);
+  Nap(0.1);
+  Ready();
+  EnsureConfig();
+}
+
+[[gnu::noinline]] void LoadSlowly() { NapForLong(); }
+[[gnu::noinline]] void OpenLog(std::once_flag& flag) {
+  std::call_once(flag, LoadSlowly);
+  is_deep = true;
+}
+void* UseLog(void*) {
+  OpenLog(log_once);
+  return nullptr;
+}
+// One of the two runs it, for long, and this one waits for both within its own.
+[[gnu::noinline]] void LoadBoth() {
+  const pthread_t first = Start("first", UseLog);
+  Nap(0.1);
+  const pthread_t second = Start("second", UseLog);
+  Nap(0.1);
+  Ready();
+  Join({first, second});
+}
+
+void OnceWithin(long) { std::call_once(config_once, LoadBoth); }
 
 // --- Locks that are tried between naps.
 
@@ -193,7 +282,10 @@ constexpr Program kPrograms[] = {
     {"try-crosswise", TryCrosswise},
     {"poll-prompt", PollPrompt},
     {"epoll-prompt", EpollPrompt},
+    {"once-of-itself", OnceOfItself},
     {"static-joins-late", StaticJoinsLate},
+    {"link-terminals", LinkTerminals},
+    {"once-within", OnceWithin},
     {"try-while-held", TryWhileHeld},
     {"try-while-read", TryWhileRead},
     {"poll-prompt-and-socket", PollPromptAndSocket},
