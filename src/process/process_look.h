@@ -240,6 +240,7 @@ class ProcessLook {
   LockCall LockCallAt(uint64_t target);
   LockCall LockCallByCodeAt(uint64_t target, int depth);
   bool RunsOnce(const Work& work, size_t at) const;
+  std::optional<uint64_t> FlagOfOnce(const StackPlace& place) const;
   bool WantsStop(const Work& work) const;
   void StopThread(Work* work, ThreadFacts* thread);
   void StepThread(bool was_in_call, uint64_t stack_pointer, ThreadFacts* thread);

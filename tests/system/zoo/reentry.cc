@@ -47,8 +47,8 @@ void UseThePool() {
 void StaticJoins(long) { ThePool(); }
 void StaticJoinsLate(long) { TheLatePool(); }
 
-// Two terminals that are there to be opened by their names, as socat links them. Somebody reads each,
-// and somebody else may write to it later.
+// Two terminals that are there to be opened by their names, as socat links them. Somebody reads
+// each, and somebody else may write to it later.
 void ReadByName(const char* name) {
   const pid_t child = Fork();
   if (child != 0) return;
