@@ -307,7 +307,10 @@ struct ThreadWait {
   bool rechecks = false;
   // Other threads, or tasks of its loop, may end it by its language's means, whoever has that.
   bool may_be_interrupted = false;
-  bool has_timeout = false;       // it ends by itself
+  bool has_timeout = false;  // it ends by itself
+  // Of kPoll: for the answer to a call over D-Bus that has come to its own process, which has not
+  // answered it.
+  bool of_own_call = false;
   std::optional<TimeNs> timeout;  // how long it waits at most, where known
   // A server ends it after so long in all, as the setting of this name has it; nothing: never.
   std::optional<TimeNs> given_up_after;

@@ -67,6 +67,41 @@ bool IsRead(const ProcFolder& proc, int pid, int fd) {
   });
 }
 
+// A call that waits for several files.
+bool IsPoll(int number) {
+  switch (number) {
+#if defined(__x86_64__)
+    case SYS_poll:
+    case SYS_select:
+    case SYS_epoll_wait:
+#endif
+    case SYS_ppoll:
+    case SYS_pselect6:
+    case SYS_epoll_pwait:
+      return true;
+    default:
+      return false;
+  }
+}
+
+// Whether a thread of `pid` waits for several files, and nobody can talk to that over a socket, as
+// to a window, a multiplexer or a server: what it waits for can be seen.
+bool PollsNearby(const ProcFolder& proc, int pid) {
+  int error = 0;
+  const std::vector<DescriptorLink> links = proc.Descriptors(pid, &error);
+  const auto is_socket = [](const DescriptorLink& link) {
+    return link.target.starts_with("socket:[");
+  };
+  if (error != 0 || links.empty() || std::any_of(links.begin(), links.end(), is_socket))
+    return false;
+  const std::vector<int> threads = proc.Threads(pid);
+  return std::any_of(threads.begin(), threads.end(), [&](int thread) {
+    const auto text = proc.Read(fmt::format("{}/task/{}/syscall", pid, thread));
+    const auto call = text ? ParseTaskSystemCall(*text) : std::nullopt;
+    return call && IsPoll(call->number);
+  });
+}
+
 bool IsTerminal(std::string_view target) {
   return target.starts_with("/dev/pts/") || target.starts_with("/dev/tty") ||
          target == "/dev/ptmx" || target == "/dev/console";
@@ -152,7 +187,7 @@ std::optional<TimeNs> OpenFiles::SocketTimeout(int pid, int fd, bool reads) {
 
 // What is written to the terminal of a pseudo-terminal's slave, those read who have its master. Who
 // reads at one side waits for the person at the other end, whom only those know who have that; or,
-// where one of these reads, too, for that one.
+// where one of these reads, too, or waits for several files in nobody's reach, for that one.
 void OpenFiles::DescribeTerminal(int pid, const std::string& target, WaitFile* file) {
   constexpr std::string_view kSlave = "/dev/pts/";
   constexpr std::string_view kMasters[] = {"/dev/ptmx", "/dev/pts/ptmx"};
@@ -187,9 +222,15 @@ void OpenFiles::DescribeTerminal(int pid, const std::string& target, WaitFile* f
   // Whoever has both sides for itself alone would have to write what it waits for.
   const bool is_own = std::all_of(file->others.begin(), file->others.end(),
                                   [pid](const auto& other) { return other.first == pid; });
+  // Of who polls, where one has started the other and so given it its side: other terminals are
+  // there to be opened by their names.
+  const auto polls = [&](int other) {
+    return (is_master ? Descends(other, pid) : Descends(pid, other)) && PollsNearby(proc_, other);
+  };
   if (file->wants_read && !is_own &&
-      std::none_of(file->others.begin(), file->others.end(),
-                   [this](const auto& other) { return IsRead(proc_, other.first, other.second); }))
+      std::none_of(file->others.begin(), file->others.end(), [&](const auto& other) {
+        return IsRead(proc_, other.first, other.second) || polls(other.first);
+      }))
     file->others.clear();
   if (hidden_ > 0 || CameFromOutside(file->others) || MayBeElsewhere(pid, file->others))
     file->others.clear();

@@ -97,6 +97,7 @@ ThreadWait ReadWait(const SavedJson& json) {
     if (wait.files.size() < kMostIds) wait.files.push_back(ReadFile(each));
   }
   wait.has_timeout = TrueField(json, "has_timeout");
+  wait.of_own_call = TrueField(json, "own_call");
   wait.rechecks = TrueField(json, "rechecks");
   const SavedJson& given_up = ObjectField(json, "given_up");
   wait.given_up_after = SecondsField(given_up, "after_s");

@@ -686,6 +686,11 @@ void JudgeConfidence(const FindingDraft& draft, const JudgedProcesses& judged,
   finding->confidence = Confidence::kCertain;
   DoubtHolders(draft, judged, finding);
   DoubtOwnersElsewhere(draft, judged, finding);
+  if (std::any_of(draft.members.begin(), draft.members.end(),
+                  [&](uint32_t i) { return judged.node(i).facts->wait.of_own_call; }))
+    finding->Lower(Confidence::kLikely,
+                   "that its call came to its own process, and was not answered, is read from the "
+                   "memory of that");
   if (judged.looks.size() < 2 && !judged.look.whole_process_stopped)
     finding->Lower(Confidence::kLikely, "it was looked at once only");
   DoubtDatabases(draft, judged, finding);

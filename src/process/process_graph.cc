@@ -630,11 +630,34 @@ void ProcessGraph::AddRankEdges(uint32_t node) {
   }
 }
 
+namespace {
+
+// GLib's own, which passes on what comes over a bus. One that wakes after a time ends a call that
+// has a limit. A loop of the program's, in a thread of its own, may answer.
+bool PassesOnForBus(const ThreadFacts& thread) {
+  return IsOfLibraryAlone(thread) && !thread.wait.has_timeout &&
+         (thread.name == "gmain" || thread.name == "gdbus" || thread.name == "dconf worker");
+}
+
+}  // namespace
+
+// Any other thread of its process may answer it. It cannot itself.
+void ProcessGraph::AddOwnCallEdges(uint32_t node) {
+  waits_[node].suppliers.push_back({node, false});
+  for (const ThreadFacts& thread : facts_.at(nodes_[node].pid)->threads) {
+    const bool has_ended =
+        thread.state == ThreadState::kZombie || thread.state == ThreadState::kDead;
+    if (thread.tid != nodes_[node].tid && !PassesOnForBus(thread) && !has_ended)
+      WaitForThread(node, thread.tid);
+  }
+}
+
 void ProcessGraph::AddEdges(uint32_t node) {
   const ThreadStand stand = nodes_[node].stand;
   if (stand == ThreadStand::kSpins) return AddSpinEdges(node);
   if (stand != ThreadStand::kWaits) return;
   const ThreadWait& wait = nodes_[node].facts->wait;
+  if (wait.of_own_call) return AddOwnCallEdges(node);
   if (wait.owner_copied) return WaitForCopied(node);
   if (wait.owner_died) return WaitForDead(node);
   // A lock of a file belongs to a process, and any of its threads may give it back.

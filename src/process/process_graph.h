@@ -91,6 +91,7 @@ class ProcessGraph {
   bool MayBeNotified(const WaitFile& file) const;
   void AddSpinEdges(uint32_t node);
   void AddRankEdges(uint32_t node);
+  void AddOwnCallEdges(uint32_t node);
   bool MayBeMovedBySpinner(uint32_t node) const;
   uint32_t ProcessNodeOf(int pid);
   uint32_t WithoutHarmless(int pid, bool for_file);

@@ -90,6 +90,7 @@ Json WaitObject(const ThreadFacts& thread, const SystemSample& look) {
   if (wait.no_signal_comes) json["no_signal_comes"] = true;
   for (const WaitFile& file : wait.files) json["files"].push_back(FileObject(file));
   json["has_timeout"] = wait.has_timeout;
+  if (wait.of_own_call) json["own_call"] = true;
   if (wait.rechecks) json["rechecks"] = true;
   if (wait.given_up_after)
     json["given_up"] = {{"after_s", Rounded(*wait.given_up_after)}, {"by", wait.given_up_by}};

@@ -226,6 +226,7 @@ class ProcessLook {
   bool TalksInOtherWays(const RankFacts& rank);
   bool ExplainRanks(const Work& work, ThreadFacts* thread, std::string_view only = {});
   void ExplainLastCall(const Work& work, ThreadFacts* thread);
+  void ExplainOwnCall(ThreadFacts* thread);
   void ExplainFiles(const CallMeaning& meaning, ThreadWait* wait);
   std::optional<int> OuterThread(int inner, bool shared) const;
   std::optional<int> ThreadOfOthers(int inner) const;
@@ -240,6 +241,7 @@ class ProcessLook {
   LockCall LockCallAt(uint64_t target);
   LockCall LockCallByCodeAt(uint64_t target, int depth);
   bool RunsOnce(const Work& work, size_t at) const;
+  std::optional<uint64_t> FlagOfOnce(const StackPlace& place) const;
   bool WantsStop(const Work& work) const;
   void StopThread(Work* work, ThreadFacts* thread);
   void StepThread(bool was_in_call, uint64_t stack_pointer, ThreadFacts* thread);

@@ -699,6 +699,7 @@ std::string WaitedFor(const ThreadFacts& thread, const SystemSample& look) {
     case WaitKind::kWrite:
     case WaitKind::kPoll:
     case WaitKind::kAccept:
+      if (wait.of_own_call) return "an answer over D-Bus from itself";
       if (std::string client = ClientText(thread, look); !client.empty()) return client;
       if (thread.system_call_name == "io_uring_enter" && !wait.files.empty() &&
           wait.files[0].kind != FileKind::kRing)

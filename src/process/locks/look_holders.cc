@@ -3,6 +3,7 @@
 #include <signal.h>
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <map>
 #include <numeric>
@@ -193,8 +194,11 @@ std::vector<uint64_t> ProcessLook::HeldByThread(const Work& work, size_t* calls)
     const auto call = function ? CallOf(work.places[i], *function) : std::nullopt;
     if (!call) continue;
     // Whoever runs the function of a once_flag is the one for whom others wait there.
-    const auto flag = RunsOnce(work, i - 1) ? FirstArgument(*call, read_memory_) : std::nullopt;
-    if (flag) held.Add({{*flag}, {}, false});
+    if (RunsOnce(work, i - 1)) {
+      auto flag = FirstArgument(*call, read_memory_);
+      if (!flag) flag = FlagOfOnce(work.places[i - 1]);
+      if (flag) held.Add({{*flag}, {}, false});
+    }
     if (LockCallOf(function->name) != LockCall::kNone || function->name.starts_with("_")) continue;
     ++*calls;
     held.Add(HeldObjects(
@@ -213,6 +217,21 @@ bool ProcessLook::RunsOnce(const Work& work, size_t at) const {
   return !inner || (inner->name.find("futex") == std::string::npos &&
                     inner->name.find("wait") == std::string::npos &&
                     inner->name.find("pthread_once") == std::string::npos);
+}
+
+// pthread_once keeps, for the case that its thread is cancelled, a function of its library and,
+// right behind that, the flag for it.
+std::optional<uint64_t> ProcessLook::FlagOfOnce(const StackPlace& place) const {
+  constexpr size_t kMostWords = 12;
+  std::array<uint64_t, kMostWords> words = {};
+  const MemoryMapping* const library = FindMapping(mappings_, place.pc);
+  if (library == nullptr || !place.stack_pointer ||
+      !read_memory_(*place.stack_pointer, words.data(), sizeof words))
+    return std::nullopt;
+  const auto function = std::find_if(words.begin(), words.end() - 1, [&](uint64_t word) {
+    return library->begin <= word && word < library->end;
+  });
+  return function == words.end() - 1 ? std::nullopt : std::optional(*(function + 1));
 }
 
 // The program, or a library that is none of the system's, has the name of the function that makes

@@ -3,7 +3,11 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <netinet/in.h>
+#include <poll.h>
+#include <pty.h>
 #include <signal.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -285,6 +289,83 @@ TEST_F(OpenFilesTest, TheMemoryOfAProcessIsOpenToThoseWhoMayWriteIt) {
   EXPECT_TRUE(OpenFiles(proc_).ProcessesWithMemoryOpen(7).empty());
   Open(6, "/proc/78/task/79/mem", "flags:\t00\n");
   EXPECT_TRUE(OpenFiles(proc_).ProcessesWithMemoryOpen(78).empty()) << "it only reads there";
+}
+
+// Its two sides are those of a process that polls one of them, and of one that reads the other;
+// `is_family`: which that has started.
+class PolledTerminal {
+ public:
+  explicit PolledTerminal(bool with_socket, bool is_family = true) {
+    int own = -1, theirs = -1;
+    int said[2];
+    if (openpty(&own, &theirs, nullptr, nullptr, nullptr) != 0 || pipe(said) != 0) return;
+    fd_ = theirs;
+    const auto start_reader = [&] {
+      return Child({theirs}, [&] {
+        char byte;
+        if (read(theirs, &byte, 1) < 0) _exit(1);
+      });
+    };
+    poller_ = Child({own, theirs, said[1]}, [&] {
+      const pid_t reader = is_family ? start_reader() : 0;
+      if (write(said[1], &reader, sizeof reader) != sizeof reader) _exit(1);
+      close(said[1]), close(theirs);
+      int ends[2];
+      if (with_socket && socketpair(AF_UNIX, SOCK_STREAM, 0, ends) != 0) _exit(1);
+      pollfd file = {own, POLLIN, 0};
+      poll(&file, 1, -1);
+    });
+    if (read(said[0], &reader_, sizeof reader_) != sizeof reader_) reader_ = -1;
+    if (!is_family) reader_ = start_reader();
+    for (const int fd : {own, theirs, said[0], said[1]}) close(fd);
+  }
+  ~PolledTerminal() {
+    for (const pid_t child : {poller_, reader_}) {
+      if (child > 0) kill(child, SIGKILL), waitpid(child, nullptr, 0);
+    }
+  }
+  // What the reader waits for, once both wait.
+  WaitFile Describe() const {
+    const ProcFolder proc("/proc");
+    WaitFile file;
+    for (int tries = 0; tries < 100; ++tries) {
+      usleep(10'000);
+      file = OpenFiles(proc).Describe(reader_, fd_, true);
+      if (!file.outside) break;
+    }
+    return file;
+  }
+  pid_t poller() const { return poller_; }
+
+ private:
+  template <typename Action>
+  static pid_t Child(std::vector<int> files, Action act) {
+    const pid_t child = fork();
+    if (child != 0) return child;
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    for (int fd = 0; fd < 1024; ++fd) {
+      if (std::count(files.begin(), files.end(), fd) == 0) close(fd);
+    }
+    act();
+    _exit(0);
+  }
+
+  pid_t poller_ = -1;
+  pid_t reader_ = -1;
+  int fd_ = -1;
+};
+
+TEST(OpenFilesOfTerminals, WhoReadsWaitsForWhoPollsTheOtherSideInNobodysReach) {
+  if (geteuid() != 0) GTEST_SKIP() << "others' descriptors are not all to be seen";
+  const PolledTerminal alone(false);
+  const WaitFile file = alone.Describe();
+  EXPECT_FALSE(file.outside);
+  ASSERT_EQ(file.others.size(), 1u);
+  EXPECT_EQ(file.others[0].first, alone.poller());
+  const PolledTerminal window(true);
+  EXPECT_TRUE(window.Describe().outside) << "somebody types there";
+  const PolledTerminal link(false, false);
+  EXPECT_TRUE(link.Describe().outside) << "it is there to be opened by its name";
 }
 
 }  // namespace

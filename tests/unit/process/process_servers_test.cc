@@ -165,5 +165,62 @@ TEST(ProcessServers, WhoStandsInFrontIsSaidNotToHaveIt) {
             "the lock of transaction 735 (ShareLock), which is given first to 20 postgres");
 }
 
+// In the midst of its loop it has called itself over D-Bus, and polls for the answer.
+ThreadFacts& CallsItself(World* world, int tid) {
+  ThreadFacts& thread = world->Thread(10, tid, WaitKind::kPoll);
+  thread.wait.of_own_call = true;
+  thread.wait.files.resize(1);
+  thread.wait.files[0].fd = 7, thread.wait.files[0].kind = FileKind::kEvent;
+  return thread;
+}
+
+// A thread of GLib, which passes on what comes over the bus.
+ThreadFacts& PassesOn(World* world, int tid) {
+  ThreadFacts& thread = world->Thread(10, tid, WaitKind::kPoll, "gdbus");
+  thread.stack.resize(1);
+  thread.stack[0].function = "g_main_loop_run", thread.stack[0].of_system = true;
+  thread.wait.files.resize(1);
+  thread.wait.files[0].kind = FileKind::kSocket, thread.wait.files[0].outside = true;
+  return thread;
+}
+
+TEST(ProcessServers, WhoCallsItselfOverABusWaitsForItself) {
+  World world;
+  CallsItself(&world, 10);
+  PassesOn(&world, 11);
+  const ProcessFinding finding = Only(world.Judge());
+  EXPECT_EQ(finding.kind, FindingKind::kDeadlock);
+  EXPECT_EQ(finding.confidence, Confidence::kLikely);
+  EXPECT_EQ(finding.summary, "deadlock, a thread waits for itself");
+  EXPECT_THAT(LinesOf(world)[0], HasSubstr("an answer over D-Bus from itself"));
+}
+
+TEST(ProcessServers, AnotherThreadMayAnswerACallOfItsOwnProcess) {
+  World naps;
+  CallsItself(&naps, 10);
+  PassesOn(&naps, 11);
+  naps.Thread(10, 12, WaitKind::kTime).wait.has_timeout = true;
+  EXPECT_TRUE(IsSilent(naps.Judge()));
+  World reads;
+  CallsItself(&reads, 10);
+  reads.Thread(10, 12, WaitKind::kAccept);
+  EXPECT_TRUE(IsSilent(reads.Judge()));
+  World serves;  // a loop of its own in another thread
+  CallsItself(&serves, 10);
+  PassesOn(&serves, 11).name = "clock";
+  EXPECT_TRUE(IsSilent(serves.Judge()));
+  World hangs;
+  CallsItself(&hangs, 10);
+  hangs.Locks(10, 12, "clock", 10);
+  EXPECT_EQ(Only(hangs.Judge()).kind, FindingKind::kDeadlock);
+}
+
+TEST(ProcessServers, ACallWithALimitEndsByItself) {
+  World world;
+  CallsItself(&world, 10);
+  PassesOn(&world, 11).wait.has_timeout = true;
+  EXPECT_TRUE(IsSilent(world.Judge()));
+}
+
 }  // namespace
 }  // namespace hangscope
