@@ -521,6 +521,7 @@ void ProcessLook::ExplainWait(const Work& work, ThreadFacts* thread) {
     case WaitKind::kFileLock:
       ExplainFiles(work.meaning, &thread->wait);
       ExplainLastCall(work, thread);
+      ExplainTransferOfCurl(thread);
       break;
     case WaitKind::kSignal:
       thread->wait.signals =

@@ -76,7 +76,7 @@ public class SelfCalls {
             case "sockets": serveSockets(Executors.newFixedThreadPool(2), 4); break;
             // What only looks so.
             case "inner-sleeps": serve(Executors.newFixedThreadPool(2), 1, "/outer-sleep"); break;
-            case "behind-sleeper": serve(Executors.newFixedThreadPool(3), 4, "/outer-sleep"); break;
+            case "behind-sleeper": serve(Executors.newFixedThreadPool(3), 2, "/outer-sleep"); break;
             case "idle": serve(Executors.newFixedThreadPool(2), 2, "/inner"); break;
         }
     }

@@ -36,7 +36,6 @@ def begin(count, path):
         words = [sys.executable, "-c", CLIENT, f"http://127.0.0.1:{PORT}{path}"]
         with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL).stdout as said:
             said.readline()
-    print("ready", flush=True)
 
 
 def post_fork(server, worker):
@@ -46,3 +45,7 @@ def post_fork(server, worker):
 
 def when_ready(server):
     begin(int(os.environ.get("SELF_CALL_CLIENTS", "1")), os.environ.get("SELF_CALL_PATH", "/outer"))
+
+
+def post_worker_init(worker):
+    print("ready", flush=True)

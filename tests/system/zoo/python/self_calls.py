@@ -70,6 +70,9 @@ def answer(connection):
         path = connection.recv(1000).split()[1].decode()
         if path == "/outer":
             fetch("inner")
+        elif path == "/later":
+            time.sleep(4)
+            fetch("inner")
         elif path == "/sleep":
             time.sleep(LONG)
         elif path == "/outer-sleep":
@@ -187,7 +190,7 @@ def prefork_naps():
 
 
 def prefork_waits():
-    prefork(2, reap, 2)
+    prefork(2, reap, 2, "later")
 
 
 def prefork_pauses():
@@ -202,6 +205,7 @@ def http_server(make, ask):
             if self.path == "/outer":
                 ask(f"http://127.0.0.1:{self.server.server_port}/inner")
             elif self.path == "/inner" and SLOW:
+                print("ready", flush=True)
                 time.sleep(LONG)
             self.send_response(200)
             self.end_headers()
@@ -371,7 +375,12 @@ def prefork_busy():
 
 
 def prefork_behind_sleeper():
-    prefork(2, reap, 2, "outer-sleep")
+    """One of two workers sleeps, and the other one has asked."""
+    def stay():
+        time.sleep(1)
+        begin_client(PORT)
+        reap()
+    prefork(2, stay, 1, "sleep")
 
 
 def prefork_parent_accepts():
@@ -390,6 +399,16 @@ def prefork_parent_accepts():
             continue
         connection.setblocking(True)
         answer(connection)
+
+
+def parent_accepts_after_input():
+    server = listener()
+    if os.fork() == 0:
+        fetch("inner")
+        signal.pause()
+    ready()
+    os.read(0, 1)
+    serve_one(server)
 
 
 def threads_of_their_own():
