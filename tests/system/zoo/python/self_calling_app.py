@@ -19,6 +19,7 @@ def fetch_inner():
 def app(environ, start_response):
     path = environ["PATH_INFO"]
     if path == "/outer":
+        time.sleep(3)  # until the others have come
         fetch_inner()
     elif path == "/slow":
         time.sleep(600)

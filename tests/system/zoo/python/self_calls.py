@@ -99,14 +99,14 @@ def pool_of_one():
 
 
 def pool_of_two():
-    serve_pool(2, 4)
+    serve_pool(2, 4, "later")
 
 
 def pool_selects():
     """As gunicorn's workers with threads."""
     server = listener()
     pool = ThreadPoolExecutor(2)
-    begin_client(PORT, 4)
+    begin_client(PORT, 4, "later")
     ready()
     waiting = {}
     while True:
@@ -134,7 +134,7 @@ def threads_by_hand():
             answer(connection)
     for _ in range(2):
         threading.Thread(target=work, daemon=True).start()
-    begin_client(PORT, 4)
+    begin_client(PORT, 4, "later")
     ready()
     while True:
         connection, _ = server.accept()
@@ -379,6 +379,7 @@ def prefork_behind_sleeper():
     def stay():
         time.sleep(1)
         begin_client(PORT)
+        ready()
         reap()
     prefork(2, stay, 1, "sleep")
 
