@@ -243,6 +243,8 @@ struct WaitFile {
   bool is_idle = false;
   // of kSocket: nobody has accepted the connection, and `others` are those who could
   bool unaccepted = false;
+  // Of kSocket: bytes have come to the other end, and nobody there has ever read any.
+  bool unread = false;
   // Who has the other end: process ids with the descriptors by which they could end this wait
   // (writers of a pipe that is read, the peer of a socket). Those whose descriptors could not be
   // looked at make `others_unknown`.

@@ -17,6 +17,8 @@
 #include <iterator>
 #include <set>
 
+#include "proc/ipc/tcp_counts.h"
+
 namespace hangscope {
 namespace {
 
@@ -408,11 +410,23 @@ void OpenFiles::DescribeSocket(int pid, const std::string& target, WaitFile* fil
     file->others = HoldersOf(fmt::format("socket:[{}]", *facts->peer));
     file->others_unknown =
         (hidden_ > 0 && file->others.empty()) || MayBeElsewhere(pid, file->others);
+    file->unread = file->wants_read && IsUnread(pid, *file, *facts->peer);
   } else if (!facts->outside) {
     // Without a peer, anybody may send; and one that is connected has a peer that the kernel does
     // not name.
     file->others_unknown = true;
   }
+}
+
+// Whether bytes have come to `peer`, which `pid` itself has, and nobody has ever read any: of a
+// connection between a process and itself alone, as the kernel is asked for each.
+bool OpenFiles::IsUnread(int pid, const WaitFile& file, uint64_t peer) {
+  const SocketFacts* const facts = SocketsOf(pid).Find(peer);
+  const bool is_own = std::all_of(file.others.begin(), file.others.end(),
+                                  [&](const auto& other) { return other.first == pid; });
+  if (facts == nullptr || facts->unread == 0 || !is_own || file.others.empty()) return false;
+  const auto received = BytesReceived(facts->local, facts->remote, peer);
+  return received && *received <= facts->unread;
 }
 
 void OpenFiles::DescribeBacklog(int pid, std::string_view address, WaitFile* file) {

@@ -111,6 +111,7 @@ class OpenFiles {
   bool Descends(int pid, int from) const;
   void DescribePipe(int pid, const std::string& target, WaitFile* file);
   void DescribeSocket(int pid, const std::string& target, WaitFile* file);
+  bool IsUnread(int pid, const WaitFile& file, uint64_t peer);
   void DescribeEvent(int pid, int fd, const std::string& target, WaitFile* file);
   bool OnlyReceives(int pid, int fd) const;
   void DescribeSharers(int pid, const std::string& target, WaitFile* file);

@@ -151,6 +151,7 @@ void SocketTable::AddTcp(std::string_view text, std::string_view family) {
     facts.remote = remote;
     facts.listening = line.listening;
     facts.queued = line.listening ? line.received : 0;
+    facts.unread = line.listening ? 0 : line.received;
     facts.name = line.listening ? fmt::format("{} {}", family, local)
                                 : fmt::format("{} {} - {}", family, local, remote);
     facts.outside = !line.listening;

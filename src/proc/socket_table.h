@@ -20,6 +20,7 @@ struct SocketFacts {
   std::string local, remote;  // of tcp: "127.0.0.1:80"; else empty
   bool listening = false;
   uint32_t queued = 0;  // of tcp, listening: connections that nobody has accepted yet
+  uint32_t unread = 0;  // of tcp: bytes that have come and that nobody has read yet
   // of unix, where it has a name in the file system: of that file
   std::string file_device;  // "fe:00"
   uint64_t file_inode = 0;

@@ -64,6 +64,7 @@ WaitFile ReadFile(const SavedJson& json) {
   file.outside = TrueField(json, "outside");
   file.is_idle = TrueField(json, "idle");
   file.unaccepted = TrueField(json, "unaccepted");
+  file.unread = TrueField(json, "unread");
   file.wants_read = TrueField(json, "reads");
   file.signals = CountField(json, "signals").value_or(0);
   file.others = ReadHolders(json, "others");

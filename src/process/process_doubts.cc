@@ -83,6 +83,14 @@ uint64_t SignalsOfWork(const ProcessFacts& process) {
   return handles_first_user ? caught & ~SignalBit(SIGUSR1) : caught;
 }
 
+// A handler answers no request.
+bool AsksItsOwn(int pid, const FindingDraft& draft, const JudgedProcesses& judged) {
+  return std::any_of(draft.members.begin(), draft.members.end(), [&](uint32_t i) {
+    const ThreadFacts* const thread = judged.node(i).facts;
+    return thread != nullptr && thread->pid == pid && WaitsForUnanswered(thread->wait);
+  });
+}
+
 // A handler may do what nothing else in the process can; or the read returns with EINTR.
 void DoubtSignals(const FindingDraft& draft, const JudgedProcesses& judged, Confidence most,
                   ProcessFinding* finding) {
@@ -112,8 +120,10 @@ void DoubtSignals(const FindingDraft& draft, const JudgedProcesses& judged, Conf
                               : works != 0             ? "signals that may bring it work"
                                                        : "signals";
     // What a program of Java or Node.js does when it is told to end is the program's own.
-    const bool may_work = works != 0 || HandlesSignalsByRuntime(*process);
-    const Confidence limit = RemovesFilesAtItsEnd(*process) ? Confidence::kLikely : most;
+    const bool asks_itself = AsksItsOwn(pid, draft, judged);
+    const bool may_work = !asks_itself && (works != 0 || HandlesSignalsByRuntime(*process));
+    const Confidence limit =
+        RemovesFilesAtItsEnd(*process) || asks_itself ? Confidence::kLikely : most;
     finding->Lower(may_work ? Confidence::kPossible : limit,
                    fmt::format("{} handles {}: a handler could end this wait",
                                ProcessLabel(judged.look, pid), which));
@@ -222,6 +232,28 @@ void DoubtTimers(const FindingDraft& draft, const JudgedProcesses& judged, uint6
                      fmt::format("{} handles the signal of a timer: a handler that jumps out could "
                                  "end this wait",
                                  ProcessLabel(judged.look, pid)));
+  }
+}
+
+// Who has the socket that listens as well, and lets connections stand.
+void DoubtAcceptors(const FindingDraft& draft, const JudgedProcesses& judged,
+                    ProcessFinding* finding) {
+  std::set<int> pids;
+  TimeNs waits = 0;
+  for (const uint32_t i : draft.members) {
+    const ThreadFacts* const thread = judged.node(i).facts;
+    if (thread == nullptr || !thread->since) continue;
+    for (const WaitFile& file : thread->wait.files) {
+      if (!file.unaccepted) continue;
+      for (const auto& [pid, fd] : file.others) pids.insert(pid);
+      waits = std::max(waits, judged.look.end - *thread->since);
+    }
+  }
+  for (const int pid : pids) {
+    if (const std::string who = WhoMayAct(pid, judged); !who.empty())
+      finding->Lower(Confidence::kLikely,
+                     fmt::format("the connection could be accepted by {}, but was not in {}", who,
+                                 FormatElapsed(waits)));
   }
 }
 
@@ -695,6 +727,12 @@ void JudgeConfidence(const FindingDraft& draft, const JudgedProcesses& judged,
     finding->Lower(Confidence::kLikely, "it was looked at once only");
   DoubtDatabases(draft, judged, finding);
   DoubtServers(draft, judged, finding);
+  DoubtAcceptors(draft, judged, finding);
+  if (std::any_of(draft.members.begin(), draft.members.end(), [&](uint32_t i) {
+        const ThreadFacts* const thread = judged.node(i).facts;
+        return thread != nullptr && IsTransferOfCurl(*thread);
+      }))
+    finding->Lower(Confidence::kLikely, "libcurl may have been given a time limit");
   if (HasRanks(draft, judged))
     finding->Lower(Confidence::kLikely,
                    "that no message is under way is read from the memory that the ranks share");
@@ -728,6 +766,16 @@ void JudgeConfidence(const FindingDraft& draft, const JudgedProcesses& judged,
         const std::string who = WhoMayAct(judged.node(draft.members[0]).pid, judged);
         finding->Lower(Confidence::kPossible,
                        fmt::format("it may be held by {}", who.empty() ? "another process" : who));
+        break;
+      }
+      if (draft.asks_itself) {
+        finding->Lower(Confidence::kLikely,
+                       "that no other thread will read these requests is told by how long they "
+                       "have stood");
+        if (!draft.may_serve.empty())
+          finding->Lower(
+              Confidence::kPossible,
+              fmt::format("{} may read them", ThreadLabel(*judged.node(draft.may_serve[0]).facts)));
         break;
       }
       if (draft.beside_others) {

@@ -157,6 +157,8 @@ class DraftFinder {
   void JoinSpins();
   void AddUnownedLocks(int pid);
   void AddHoldersOfPipes(int pid);
+  bool AsksItself(uint32_t index) const;
+  void AddWhoAsksItself(int pid);
   bool IsTicker(uint32_t index, TimeNs woken_after) const;
   void AddBesideTickers(int pid);
   void AddTaskCircles();
@@ -549,6 +551,76 @@ void DraftFinder::AddHoldersOfPipes(int pid) {
   }
 }
 
+// It has waited for a while for the answer to a request that its own process has not begun to read.
+bool DraftFinder::AsksItself(uint32_t index) const {
+  constexpr TimeNs kLong = 3 * kSecond;
+  if (node(index).kind != NodeKind::kThread || node(index).stand != ThreadStand::kWaits)
+    return false;
+  const ThreadFacts& thread = *node(index).facts;
+  return thread.wait.files.size() == 1 && thread.wait.files[0].unread &&
+         !thread.wait.files[0].others_unknown && thread.since &&
+         judged_.look.end - *thread.since >= kLong;
+}
+
+// "http-nio-8080-exec-" of Java, whose pools number their threads; else where its program begins.
+std::string PoolOf(const ThreadFacts& thread) {
+  const auto is_java = [](const StackFrame& frame) {
+    return frame.language == FrameLanguage::kJava;
+  };
+  if (std::any_of(thread.stack.begin(), thread.stack.end(), is_java))
+    return thread.name.substr(0, thread.name.find_last_not_of("0123456789") + 1);
+  const auto first = std::find_if(
+      thread.stack.rbegin(), thread.stack.rend(),
+      [](const StackFrame& frame) { return !frame.of_system && !frame.function.empty(); });
+  return first == thread.stack.rend() ? "" : first->function + " of " + first->module;
+}
+
+// Requests of a process to itself that lie unread, while each thread that could handle one waits
+// for such an answer: who takes connections, or watches many, gives them to these. A thread that
+// may do anything else may be free in a moment.
+void DraftFinder::AddWhoAsksItself(int pid) {
+  FindingDraft draft;
+  draft.kind = FindingKind::kDeadlock;
+  draft.asks_itself = true;
+  std::set<int> members;
+  std::set<std::string> pools;
+  TimeNs begin = 0;
+  for (uint32_t i = 0; i < judged_.graph.nodes().size(); ++i) {
+    if (node(i).pid != pid || !AsksItself(i)) continue;
+    draft.members.push_back(i);
+    members.insert(node(i).tid);
+    pools.insert(PoolOf(*node(i).facts));
+    begin = std::max(begin, *node(i).facts->since);
+  }
+  if (draft.members.empty()) return;
+  for (uint32_t i = 0; i < judged_.graph.nodes().size(); ++i) {
+    if (node(i).kind != NodeKind::kThread || node(i).pid != pid || members.contains(node(i).tid) ||
+        node(i).stand == ThreadStand::kEnded || node(i).facts->of_runtime)
+      continue;
+    const ThreadFacts& thread = *node(i).facts;
+    const ThreadWait& wait = thread.wait;
+    if (thread.state != ThreadState::kSleeping) return;
+    const bool watches = wait.kind == WaitKind::kPoll && wait.files.size() > 1;
+    if (WaitsForConnections(wait) || watches || wait.kind == WaitKind::kSignal ||
+        wait.kind == WaitKind::kJoin || (wait.kind == WaitKind::kChild && thread.stands_by))
+      continue;
+    if (wait.owner && wait.kind != WaitKind::kFileLock && members.contains(*wait.owner)) {
+      draft.victims.push_back(i);
+      continue;
+    }
+    const bool is_of_them = pools.contains(PoolOf(thread));
+    const bool naps = wait.has_timeout || wait.kind == WaitKind::kTime;
+    if (naps && !thread.stands_by) {
+      if (is_of_them || !thread.since || *thread.since < begin + kSecond) return;
+    } else if (WaitsToBeWoken(thread) || naps) {
+      if (is_of_them || !thread.stands_by) draft.may_serve.push_back(i);
+    } else {
+      return;
+    }
+  }
+  AddDraft(std::move(draft));
+}
+
 // It sleeps for a time, and has done something since.
 bool DraftFinder::IsTicker(uint32_t index, TimeNs woken_after) const {
   const ThreadFacts& thread = *node(index).facts;
@@ -735,6 +807,7 @@ std::vector<FindingDraft> DraftFinder::Find() {
   for (const int pid : judged_.asked) {
     if (!IsExplained(pid)) AddUnownedLocks(pid);
     if (!IsExplained(pid)) AddHoldersOfPipes(pid);
+    if (!IsExplained(pid)) AddWhoAsksItself(pid);
     if (!IsExplained(pid)) AddBesideTickers(pid);
   }
   AddStoppedChildren();

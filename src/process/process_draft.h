@@ -29,6 +29,10 @@ struct FindingDraft {
   // kDeadlock: others of the process move, and may do what the first member waits for; it holds
   // what the other members want
   bool beside_others = false;
+  // kDeadlock: they wait for answers of their own process, whose other threads do something else,
+  // or are `may_serve`
+  bool asks_itself = false;
+  std::vector<uint32_t> may_serve;
 };
 
 // Whether the thread is in a function that takes a lock and does nothing else, by its name.

@@ -235,6 +235,16 @@ bool HasOnlyRechecked(const ThreadFacts& before, const ThreadFacts& now) {
          now.cpu_time - before.cpu_time <= kMostCpuTime;
 }
 
+// Whether it waits for one of the sockets of `pid` through which the connection that `other` waits
+// for would be accepted.
+bool WatchesOneOf(const ThreadWait& wait, int pid, const ThreadWait& other) {
+  return std::any_of(wait.files.begin(), wait.files.end(), [&](const WaitFile& file) {
+    return std::any_of(other.files.begin(), other.files.end(), [&](const WaitFile& wanted) {
+      return std::count(wanted.others.begin(), wanted.others.end(), std::pair(pid, file.fd)) != 0;
+    });
+  });
+}
+
 }  // namespace
 
 bool IsHungUp(const ThreadFacts::Spin::Call& call, const WaitFile& file) {
@@ -286,6 +296,24 @@ bool NapsForFileLocks(const ThreadFacts& thread) {
 
 bool IsFileWait(WaitKind kind) {
   return kind == WaitKind::kRead || kind == WaitKind::kWrite || kind == WaitKind::kPoll;
+}
+
+bool WaitsForConnections(const ThreadWait& wait) {
+  return wait.kind == WaitKind::kAccept ||
+         std::any_of(wait.files.begin(), wait.files.end(),
+                     [](const WaitFile& file) { return file.listening; });
+}
+
+bool WaitsForUnanswered(const ThreadWait& wait) {
+  return IsFileWait(wait.kind) &&
+         std::any_of(wait.files.begin(), wait.files.end(),
+                     [](const WaitFile& file) { return file.unaccepted || file.unread; });
+}
+
+bool IsTransferOfCurl(const ThreadFacts& thread) {
+  return thread.wait.kind == WaitKind::kPoll &&
+         std::any_of(thread.stack.begin(), thread.stack.end(),
+                     [](const StackFrame& frame) { return frame.function == "curl_easy_perform"; });
 }
 
 bool WaitsToBeWoken(const ThreadFacts& thread) {
@@ -378,7 +406,7 @@ bool IsSameWait(const ThreadFacts& before, const ThreadFacts& now) {
          (same_switches || HasOnlyRechecked(before, now));
 }
 
-ProcessGraph::ProcessGraph(const std::vector<SystemSample>& looks) {
+ProcessGraph::ProcessGraph(const std::vector<SystemSample>& looks) : now_(looks.back().end) {
   AddNodes(looks);
   for (uint32_t i = 0; i < nodes_.size(); ++i) {
     if (nodes_[i].kind == ProcessNode::Kind::kThread) AddEdges(i);
@@ -477,6 +505,58 @@ uint32_t ProcessGraph::WithoutHarmless(int pid, bool for_file) {
   return wakers->second;
 }
 
+bool ProcessGraph::Descends(int pid, int from) const {
+  constexpr size_t kMostParents = 64;
+  for (size_t i = 0; i < kMostParents; ++i) {
+    const auto process = facts_.find(pid);
+    if (process == facts_.end()) return false;
+    pid = process->second->parent;
+    if (pid == from) return true;
+  }
+  return false;
+}
+
+// Of a process that has the socket which listens, without the threads that do something else and
+// have let the connection of `waiter` stand: who stands ready for other work, or has slept and
+// woken since. Nothing: it is one that the other descends from, and all of it does, or waits for
+// signals, as the process that begins a server's workers leaves the connections to these; or it is
+// systemd, which leaves them to a service that it has begun.
+std::optional<uint32_t> ProcessGraph::WhoMayAccept(int pid, uint32_t waiter) {
+  constexpr TimeNs kLong = 3 * kSecond;
+  const uint32_t all = ProcessNodeOf(pid);
+  const ThreadFacts& who = *nodes_[waiter].facts;
+  if (all == nobody_knows_ || !who.since || now_ - *who.since < kLong) return all;
+  const bool is_parent = pid != who.pid && Descends(who.pid, pid);
+  const bool is_systemd = is_parent && pid == 1 && facts_.at(pid)->name == "systemd";
+  const auto lets_it_stand = [&](const WaitEdge& edge) {
+    const ProcessNode& node = nodes_[edge.to];
+    if (node.facts == nullptr || node.facts->state != ThreadState::kSleeping) return false;
+    const ThreadFacts& thread = *node.facts;
+    if (is_systemd) return !WatchesOneOf(thread.wait, pid, who.wait);
+    if (edge.to == waiter || WaitsForConnections(thread.wait)) return false;
+    const bool naps = thread.wait.has_timeout || thread.wait.kind == WaitKind::kTime;
+    const bool has_woken = thread.since && *thread.since > *who.since + kSecond;
+    const bool is_ready = thread.stands_by &&
+                          (naps || WaitsToBeWoken(thread) || thread.wait.kind == WaitKind::kChild);
+    const bool may_be_told = std::any_of(thread.wait.files.begin(), thread.wait.files.end(),
+                                         [](const WaitFile& file) { return file.outside; });
+    return is_ready || (naps && has_woken && !may_be_told) ||
+           (is_parent && thread.wait.kind == WaitKind::kSignal);
+  };
+  std::vector<WaitEdge> threads = waits_[all].suppliers;
+  std::erase_if(threads, lets_it_stand);
+  if (threads.size() == waits_[all].suppliers.size()) return all;
+  if (threads.empty()) return is_parent ? std::nullopt : std::optional(all);
+  const auto [found, is_new] =
+      acceptors_.emplace(std::pair(pid, waiter), static_cast<uint32_t>(nodes_.size()));
+  if (is_new) {
+    nodes_.push_back(ProcessNode(nodes_[all]));
+    waits_.push_back(WaitNode(waits_[all]));
+    waits_.back().suppliers = std::move(threads);
+  }
+  return found->second;
+}
+
 void ProcessGraph::WaitForWaker(uint32_t node) {
   nodes_[node].weak = true;
   const ProcessFacts& process = *facts_.at(nodes_[node].pid);
@@ -533,13 +613,21 @@ void ProcessGraph::AddFileEdges(uint32_t node) {
   const int own = nodes_[node].pid;
   bool only_own = true;
   std::set<int> pids(wait.children.begin(), wait.children.end());
+  std::set<int> acceptors;
   for (const WaitFile& file : files) {
     const FileSource source = SourceOf(file, wait);
     if (source == FileSource::kOutside || MayBeNotified(file))
       return Stand(node, ThreadStand::kOutside);
     if (source == FileSource::kUnknown) return Unknown(node);
     if (source == FileSource::kOwnProcess) pids.insert(own);
-    for (const auto& [pid, fd] : file.others) pids.insert(pid);
+    std::set<int>& into = file.unaccepted ? acceptors : pids;
+    for (const auto& [pid, fd] : file.others) into.insert(pid);
+  }
+  for (const int pid : acceptors) {
+    const auto users = WhoMayAccept(pid, node);  // which may move all nodes
+    if (!users) continue;
+    only_own = only_own && pid == own;
+    waits_[node].suppliers.push_back({*users, false});
   }
   for (const int pid : pids) {
     only_own = only_own && pid == own;
@@ -547,7 +635,7 @@ void ProcessGraph::AddFileEdges(uint32_t node) {
     waits_[node].suppliers.push_back({users, false});
   }
   nodes_[node].weak = only_own;
-  if (pids.empty()) Unknown(node);
+  if (waits_[node].suppliers.empty()) Unknown(node);
 }
 
 // Who polls what another spinner changes and changes back may get out by that. And where the two

@@ -98,6 +98,8 @@ class ProcessGraph {
   void WaitForThread(uint32_t node, int tid);
   void WaitForProcess(uint32_t node, int pid);
   void WaitForOwnProcess(uint32_t node);
+  std::optional<uint32_t> WhoMayAccept(int pid, uint32_t waiter);
+  bool Descends(int pid, int from) const;
   void WaitForWaker(uint32_t node);
   void WaitForDead(uint32_t node);
   void WaitForCopied(uint32_t node);
@@ -116,12 +118,22 @@ class ProcessGraph {
   std::map<int, uint32_t> processes_;
   // By process: those of its threads that may wake others, or use files that others have.
   std::map<std::pair<int, bool>, uint32_t> wakers_;
+  // Likewise, by who waits for that: those that may accept a connection.
+  std::map<std::pair<int, uint32_t>, uint32_t> acceptors_;
   std::map<int, const ProcessFacts*> facts_;
   std::map<std::pair<int, uint64_t>, uint32_t> dead_owners_;  // by process and lock
   uint32_t nobody_knows_ = 0;
+  TimeNs now_ = 0;  // when the newest look ended
 };
 
 bool IsFileWait(WaitKind kind);
+
+// It waits for a connection, with or without other files.
+bool WaitsForConnections(const ThreadWait& wait);
+
+// It reads from a connection that nobody has accepted, or of which its own process has read
+// nothing yet.
+bool WaitsForUnanswered(const ThreadWait& wait);
 
 // Its system calls ask for what others may give: not only for the CPU or its own number.
 bool AsksKernel(const ThreadFacts::Spin& spin);
@@ -139,6 +151,9 @@ bool NapsForFileLocks(const ThreadFacts& thread);
 
 // Its system calls ask for nothing but locks of files.
 bool AsksForFileLocksOnly(const ThreadFacts::Spin& spin);
+
+// It waits for libcurl to end a transfer, which wakes now and then while nothing comes.
+bool IsTransferOfCurl(const ThreadFacts& thread);
 
 // It waits for what whoever ends that has to wake it for: a condition, a semaphore, a barrier, a
 // word of memory. No lock, which is given back by who needs to wake nobody.

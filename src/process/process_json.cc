@@ -58,6 +58,7 @@ Json FileObject(const WaitFile& file) {
   if (file.outside) json["outside"] = true;
   if (file.is_idle) json["idle"] = true;
   if (file.unaccepted) json["unaccepted"] = true;
+  if (file.unread) json["unread"] = true;
   if (file.is_public) json["public"] = true;
   if (file.others_unsure) json["others_unsure"] = true;
   if (file.others_queue) json["others_queue"] = true;

@@ -522,6 +522,7 @@ void ProcessLook::ExplainWait(const Work& work, ThreadFacts* thread) {
       ExplainFiles(work.meaning, &thread->wait);
       ExplainLastCall(work, thread);
       ExplainOwnCall(thread);
+      ExplainTransferOfCurl(thread);
       break;
     case WaitKind::kSignal:
       thread->wait.signals =

@@ -227,6 +227,7 @@ class ProcessLook {
   bool ExplainRanks(const Work& work, ThreadFacts* thread, std::string_view only = {});
   void ExplainLastCall(const Work& work, ThreadFacts* thread);
   void ExplainOwnCall(ThreadFacts* thread);
+  void ExplainTransferOfCurl(ThreadFacts* thread) const;
   void ExplainFiles(const CallMeaning& meaning, ThreadWait* wait);
   std::optional<int> OuterThread(int inner, bool shared) const;
   std::optional<int> ThreadOfOthers(int inner) const;

@@ -214,6 +214,11 @@ std::string SummaryOf(const FindingDraft& draft, const JudgedProcesses& judged) 
       if (draft.unowned)
         return fmt::format("deadlock, {} wait{} for {}, and who holds {} is not recorded", count,
                            one ? "s" : "", LockNames(draft, judged), one ? "that" : "these");
+      if (draft.asks_itself)
+        return fmt::format(
+            "deadlock, {} wait{} for {} of {} own process, and no other is left that reads "
+            "requests",
+            count, one ? "s" : "", one ? "an answer" : "answers", one ? "its" : "their");
       if (draft.beside_others)
         return fmt::format("deadlock, thread {} waits for {}, and {} a lock that it holds",
                            ThreadLabel(first), WaitedFor(first, judged.look),

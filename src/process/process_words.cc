@@ -314,8 +314,9 @@ std::string FileText(const WaitFile& file, int own, const SystemSample& look) {
   const char* const used = !file.wants_read                ? "read"
                            : file.kind == FileKind::kQueue ? "sent"
                                                            : "written";
-  return fmt::format("{} {} by {}{}", text, used, Processes(pids, own, look),
-                     file.others_unknown ? " and perhaps others" : "");
+  return fmt::format("{} {} by {}{}{}", text, used, Processes(pids, own, look),
+                     file.others_unknown ? " and perhaps others" : "",
+                     file.unread ? ", which has not read the request" : "");
 }
 
 // Of one that connects.
