@@ -2,6 +2,7 @@
 
 namespace hangscope::fuzz {
 
+void FuzzBus(std::string_view input);
 void FuzzCatalog(std::string_view input);
 void FuzzCode(std::string_view input);
 void FuzzCore(std::string_view input);
@@ -26,13 +27,14 @@ void FuzzWatch(std::string_view input);
 
 std::span<const Fuzzer> Fuzzers() {
   static constexpr Fuzzer kFuzzers[] = {
-      {"catalog", FuzzCatalog},   {"code", FuzzCode},     {"core", FuzzCore},
-      {"debugger", FuzzDebugger}, {"elf", FuzzElf},       {"etm", FuzzEtm},
-      {"exec", FuzzExec},         {"gdb", FuzzGdb},       {"go", FuzzGo},
-      {"jvm", FuzzJvm},           {"log", FuzzLog},       {"perf", FuzzPerf},
-      {"postgres", FuzzPostgres}, {"python", FuzzPython}, {"ring", FuzzRing},
-      {"ruby", FuzzRuby},         {"scope", FuzzScope},   {"trace", FuzzTrace},
-      {"units", FuzzUnits},       {"v8", FuzzV8},         {"watch", FuzzWatch},
+      {"bus", FuzzBus},     {"catalog", FuzzCatalog},   {"code", FuzzCode},
+      {"core", FuzzCore},   {"debugger", FuzzDebugger}, {"elf", FuzzElf},
+      {"etm", FuzzEtm},     {"exec", FuzzExec},         {"gdb", FuzzGdb},
+      {"go", FuzzGo},       {"jvm", FuzzJvm},           {"log", FuzzLog},
+      {"perf", FuzzPerf},   {"postgres", FuzzPostgres}, {"python", FuzzPython},
+      {"ring", FuzzRing},   {"ruby", FuzzRuby},         {"scope", FuzzScope},
+      {"trace", FuzzTrace}, {"units", FuzzUnits},       {"v8", FuzzV8},
+      {"watch", FuzzWatch},
   };
   return kFuzzers;
 }

@@ -13,7 +13,7 @@ using ::testing::HasSubstr;
 using Kind = FindingKind;
 
 // Process 20 serves, and may have a parent 10 which began it.
-class Server {
+class AskingServer {
  public:
   // Reads from a connection that `holders` could accept.
   ThreadFacts& AsksUnaccepted(int pid, std::vector<int> holders) {
@@ -65,8 +65,8 @@ class Server {
   World world_;
 };
 
-Server WithParent() {
-  Server server;
+AskingServer WithParent() {
+  AskingServer server;
   server.world().Process(20, "worker").parent = 10;
   server.AsksUnaccepted(20, {10, 20});
   server.world().Process(10, "parent");
@@ -74,7 +74,7 @@ Server WithParent() {
 }
 
 TEST(ProcessSelfCalls, AParentThatWokeAndDidNotAcceptLeavesThatToItsWorkers) {
-  Server server = WithParent();
+  AskingServer server = WithParent();
   server.Naps(10, 10);
   const ProcessFinding finding = Only(server.world().Judge());
   EXPECT_EQ(finding.kind, Kind::kNoWriter);
@@ -84,19 +84,19 @@ TEST(ProcessSelfCalls, AParentThatWokeAndDidNotAcceptLeavesThatToItsWorkers) {
 }
 
 TEST(ProcessSelfCalls, AParentThatAwaitsItsChildrenWaitsWithThem) {
-  Server server = WithParent();
+  AskingServer server = WithParent();
   server.world().Thread(10, 10, WaitKind::kChild).wait.children = {20};
   EXPECT_EQ(Only(server.world().Judge()).kind, Kind::kDeadlock);
 }
 
 TEST(ProcessSelfCalls, AParentThatAwaitsSignalsLeavesThatToItsWorkers) {
-  Server server = WithParent();
+  AskingServer server = WithParent();
   server.world().Thread(10, 10, WaitKind::kSignal).wait.signals = kTerm;
   EXPECT_EQ(Only(server.world().Judge()).confidence, Confidence::kLikely);
 }
 
 TEST(ProcessSelfCalls, AParentThatReadsItsTerminalMayTakeItLater) {
-  Server server = WithParent();
+  AskingServer server = WithParent();
   WaitFile terminal;
   terminal.fd = 0, terminal.kind = FileKind::kTerminal, terminal.outside = true;
   ThreadFacts& parent = server.Naps(10, 10);
@@ -108,7 +108,7 @@ TEST(ProcessSelfCalls, AParentThatReadsItsTerminalMayTakeItLater) {
 
 TEST(ProcessSelfCalls, SystemdLeavesConnectionsToAServiceThatItBegan) {
   for (const int fd : {7, 3}) {
-    Server server;
+    AskingServer server;
     server.world().Process(20, "worker").parent = 1;
     server.AsksUnaccepted(20, {1, 20});
     server.world().Process(1, "systemd");
@@ -120,39 +120,39 @@ TEST(ProcessSelfCalls, SystemdLeavesConnectionsToAServiceThatItBegan) {
 }
 
 TEST(ProcessSelfCalls, SignalsGiveNoAnswer) {
-  Server server = WithParent();
+  AskingServer server = WithParent();
   server.Naps(10, 10);
   server.world().Of(20).caught_signals = kTerm | SignalBit(SIGUSR1);
   EXPECT_EQ(Only(server.world().Judge()).confidence, Confidence::kLikely);
 }
 
 TEST(ProcessSelfCalls, AParentThatTakesConnectionsWillTakeThisOne) {
-  Server server = WithParent();
+  AskingServer server = WithParent();
   server.Accepts(10, 10);
   EXPECT_TRUE(IsSilent(server.world().Judge()));
 }
 
 TEST(ProcessSelfCalls, AParentThatHasNotWokenSinceMayTakeIt) {
-  Server server = WithParent();
+  AskingServer server = WithParent();
   server.Naps(10, 10).since = server.world().look().end - 50 * kSecond;
   EXPECT_TRUE(IsSilent(server.world().Judge()));
 }
 
 TEST(ProcessSelfCalls, AParentThatRunsMayTakeIt) {
-  Server server = WithParent();
+  AskingServer server = WithParent();
   server.world().Thread(10, 10, WaitKind::kNone).state = ThreadState::kRunning;
   EXPECT_TRUE(IsSilent(server.world().Judge()));
 }
 
 TEST(ProcessSelfCalls, AConnectionOfTwoSecondsMayBeAcceptedInAMoment) {
-  Server server = WithParent();
+  AskingServer server = WithParent();
   server.Naps(10, 10);
   server.world().Of(20).threads[0].since = server.world().look().end - 2 * kSecond;
   EXPECT_TRUE(IsSilent(server.world().Judge()));
 }
 
 TEST(ProcessSelfCalls, WhoIsNoParentAndNapsMayTakeItAsAnotherWorker) {
-  Server server = WithParent();
+  AskingServer server = WithParent();
   server.world().Of(20).parent = 1;
   server.world().Thread(10, 10, WaitKind::kChild).wait.children = {30};
   server.world().Thread(30, 30, WaitKind::kTime);
@@ -160,7 +160,7 @@ TEST(ProcessSelfCalls, WhoIsNoParentAndNapsMayTakeItAsAnotherWorker) {
 }
 
 TEST(ProcessSelfCalls, TwoWorkersThatAskWaitForEachOther) {
-  Server server = WithParent();
+  AskingServer server = WithParent();
   server.world().Of(20).threads[0].wait.files[0].others.emplace_back(21, 3);
   server.Naps(10, 10);
   server.world().Process(21, "worker").parent = 10;
@@ -174,8 +174,8 @@ TEST(ProcessSelfCalls, TwoWorkersThatAskWaitForEachOther) {
 }
 
 // Threads 21 and 22 handle requests; 20 takes the connections.
-Server WithPool() {
-  Server server;
+AskingServer WithPool() {
+  AskingServer server;
   server.Accepts(20, 20);
   server.AsksUnread(20, 21, "worker-1");
   server.AsksUnread(20, 22, "worker-2");
@@ -183,7 +183,7 @@ Server WithPool() {
 }
 
 TEST(ProcessSelfCalls, APoolWhoseWorkersAllAskItself) {
-  Server server = WithPool();
+  AskingServer server = WithPool();
   const ProcessFinding finding = Only(server.world().Judge());
   EXPECT_EQ(finding.kind, Kind::kDeadlock);
   EXPECT_EQ(finding.confidence, Confidence::kLikely);
@@ -196,8 +196,8 @@ TEST(ProcessSelfCalls, APoolWhoseWorkersAllAskItself) {
 }
 
 TEST(ProcessSelfCalls, AWorkerWithoutWorkMayReadTheRequests) {
-  Server server = WithPool();
-  server.world().Thread(20, 23, WaitKind::kCondition).stack = Server::In("Serve");
+  AskingServer server = WithPool();
+  server.world().Thread(20, 23, WaitKind::kCondition).stack = AskingServer::In("Serve");
   const ProcessFinding finding = Only(server.world().Judge());
   EXPECT_EQ(finding.confidence, Confidence::kPossible);
   EXPECT_THAT(finding.doubts, Contains(HasSubstr("may read them")));
@@ -205,9 +205,9 @@ TEST(ProcessSelfCalls, AWorkerWithoutWorkMayReadTheRequests) {
 
 TEST(ProcessSelfCalls, AWorkerThatDoesSomethingElseWillReadTheRequests) {
   for (const WaitKind kind : {WaitKind::kTime, WaitKind::kRead, WaitKind::kNone}) {
-    Server server = WithPool();
+    AskingServer server = WithPool();
     ThreadFacts& thread = server.world().Thread(20, 23, kind);
-    thread.stack = Server::In("Serve");
+    thread.stack = AskingServer::In("Serve");
     WaitFile file;
     file.fd = 0, file.kind = FileKind::kTerminal, file.outside = true;
     if (kind == WaitKind::kRead) thread.wait.files = {file};
@@ -217,16 +217,16 @@ TEST(ProcessSelfCalls, AWorkerThatDoesSomethingElseWillReadTheRequests) {
 }
 
 TEST(ProcessSelfCalls, AHandlerThatNapsAgainAndAgainIsNotFreeYet) {
-  Server server = WithPool();
-  server.Naps(20, 23).stack = Server::In("Serve");
+  AskingServer server = WithPool();
+  server.Naps(20, 23).stack = AskingServer::In("Serve");
   EXPECT_TRUE(IsSilent(server.world().Judge()));
-  server.world().Of(20).threads.back().stack = Server::In("Heartbeat");
+  server.world().Of(20).threads.back().stack = AskingServer::In("Heartbeat");
   EXPECT_EQ(Only(server.world().Judge()).confidence, Confidence::kLikely);
 }
 
 // As "process reaper" of Java does.
 TEST(ProcessSelfCalls, ADaemonThatAwaitsAChildReadsNoRequests) {
-  Server server = WithPool();
+  AskingServer server = WithPool();
   ThreadFacts& reaper = server.world().Thread(20, 23, WaitKind::kChild);
   reaper.stands_by = true, reaper.wait.children = {30};
   server.world().Thread(30, 30, WaitKind::kTime);
@@ -236,20 +236,20 @@ TEST(ProcessSelfCalls, ADaemonThatAwaitsAChildReadsNoRequests) {
 }
 
 TEST(ProcessSelfCalls, ARequestOfTwoSecondsMayBeReadInAMoment) {
-  Server server = WithPool();
+  AskingServer server = WithPool();
   server.world().Of(20).threads[1].since = server.world().look().end - 2 * kSecond;
   EXPECT_TRUE(IsSilent(server.world().Judge()));
 }
 
 TEST(ProcessSelfCalls, ARequestThatWasReadIsBeingHandled) {
-  Server server = WithPool();
+  AskingServer server = WithPool();
   for (ThreadFacts& thread : server.world().Of(20).threads) thread.wait.files[0].unread = false;
   EXPECT_TRUE(IsSilent(server.world().Judge()));
 }
 
 // 20 reads the output of curl, 30, which wakes each second.
 TEST(ProcessSelfCalls, ACommandThatAsksTheServerWaitsWithIt) {
-  Server server;
+  AskingServer server;
   server.world().Reads(20, 20, {30});
   ThreadFacts& curl = server.AsksUnaccepted(30, {20});
   StackFrame frame;
