@@ -34,8 +34,8 @@ void FollowPointers(std::string_view input) {
   FUZZ_REQUIRE(stranded.ok() || !stranded.status().message().empty());
   if (!stranded.ok()) return;
   FUZZ_REQUIRE(stranded->size() <= asked.goroutines.size());
-  for (const auto& [id, one] : *stranded) {
-    for (const uint64_t other : one.others) FUZZ_REQUIRE(stranded->count(other) != 0);
+  for (const auto& [id, others] : *stranded) {
+    for (const uint64_t other : others) FUZZ_REQUIRE(stranded->count(other) != 0);
   }
 }
 

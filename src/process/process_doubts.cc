@@ -750,9 +750,14 @@ void JudgeConfidence(const FindingDraft& draft, const JudgedProcesses& judged,
     case FindingKind::kDeadlock:
       if (!draft.tasks.empty()) {
         const bool is_go = judged.node(draft.members[0]).facts->tasks[0].is_goroutine;
-        const TaskFacts& first = judged.node(draft.members[0]).facts->tasks[draft.tasks[0]];
+        const std::vector<TaskFacts>& tasks = judged.node(draft.members[0]).facts->tasks;
+        const bool by_memory = std::any_of(draft.tasks.begin(), draft.tasks.end(), [&](size_t i) {
+          return tasks[i].is_stranded && tasks[i].holder.empty();
+        });
+        if (MayBeMeantToStay(tasks[draft.tasks[0]]))
+          finding->Lower(Confidence::kPossible, "its main goroutine may be meant to stay there");
         finding->Lower(Confidence::kLikely,
-                       first.is_stranded
+                       by_memory
                            ? "who can come to what they wait for is read from the program's memory"
                            : fmt::format("who holds a lock is read from the code{}",
                                          is_go ? "" : ", and the program may cancel a task"));

@@ -102,7 +102,8 @@ std::vector<size_t> CircleOf(const std::vector<TaskFacts>& tasks) {
 
 // Tasks that wait for ever, and are missed: those that something outside waits for, such as wait in
 // circles, and all that could give these what they want. Others that nobody misses, as a worker
-// whose result came too late, are only left behind.
+// whose result came too late, are only left behind; and one that may be meant to stay is told only
+// where it is the only one.
 std::vector<size_t> StrandedOf(const std::vector<TaskFacts>& tasks) {
   std::vector<bool> chosen(tasks.size());
   const auto choose = [&](size_t first) {
@@ -121,6 +122,9 @@ std::vector<size_t> StrandedOf(const std::vector<TaskFacts>& tasks) {
   }
   for (const size_t i : CircleOf(stranded)) choose(i);
   for (size_t i = 0; i < tasks.size(); ++i) {
+    if (tasks[i].is_awaited && !MayBeMeantToStay(tasks[i])) choose(i);
+  }
+  for (size_t i = 0; i < tasks.size() && !std::count(chosen.begin(), chosen.end(), true); ++i) {
     if (tasks[i].is_awaited) choose(i);
   }
   std::vector<size_t> all;
@@ -129,6 +133,22 @@ std::vector<size_t> StrandedOf(const std::vector<TaskFacts>& tasks) {
   }
   return all;
 }
+
+}  // namespace
+
+// A main goroutine of a program that is never to end waits for a channel or a wait group which it
+// has for that. One that several values come from is none of these.
+bool MayBeMeantToStay(const TaskFacts& task) {
+  const auto has = [&](std::string_view function) {
+    return std::any_of(task.stack.begin(), task.stack.end(),
+                       [&](const StackFrame& frame) { return frame.function == function; });
+  };
+  return task.is_stranded && task.tasks.empty() && has("runtime.main") &&
+         (task.waits_for.starts_with("wait group") ||
+          (task.waits_for == "chan receive" && !has("runtime.chanrecv2")));
+}
+
+namespace {
 
 class DraftFinder {
  public:

@@ -35,6 +35,9 @@ struct FindingDraft {
   std::vector<uint32_t> may_serve;
 };
 
+// Of Go: nobody else knows what it waits for, and that may be meant so.
+bool MayBeMeantToStay(const TaskFacts& task);
+
 // Whether the thread is in a function that takes a lock and does nothing else, by its name.
 bool IsInLockFunction(const ThreadFacts& thread);
 

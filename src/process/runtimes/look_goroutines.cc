@@ -55,16 +55,29 @@ bool HasFunction(const std::vector<std::string>& functions, std::string_view wan
   return std::find(functions.begin(), functions.end(), wanted) != functions.end();
 }
 
-// Main goroutines of programs that are never to end wait for a channel or a wait group that nobody
-// else knows: what others once could come to, or what gives many values, is none of these.
-bool IsAwaited(const Goroutine& goroutine, const StrandedGoroutine& stranded,
-               const std::vector<std::string>& functions) {
-  if (HasFunction(functions, "net/http.(*conn).serve") || HasFunction(functions, "testing.tRunner"))
-    return true;
-  if (!HasFunction(functions, "runtime.main")) return false;
-  const bool is_idiom = stranded.waits_for_own || (goroutine.reason == "chan receive" &&
-                                                   !HasFunction(functions, "runtime.chanrecv2"));
-  return !stranded.others.empty() || !is_idiom;
+// "main.init" and "main.init.0" have run before main.main, which runtime.main calls once. What is
+// behind the package's name has a point in a method, "main.(*pool).run", and in a closure,
+// "main.run.func1".
+GoFunctionKind KindOfFunction(std::string_view function) {
+  constexpr std::string_view kSetsUp = "main.init", kClosure = "func";
+  if (function == "runtime.main" ||
+      (function.starts_with(kSetsUp) &&
+       function.find_first_not_of(".0123456789", kSetsUp.size()) == std::string_view::npos))
+    return GoFunctionKind::kOver;
+  function = function.substr(0, function.find('['));
+  function.remove_prefix(std::min(function.size(), function.rfind('/') + 1));
+  function.remove_prefix(std::min(function.size(), function.find('.')) + 1);
+  const size_t point = function.find('.');
+  return point == std::string_view::npos || function.substr(point + 1).starts_with(kClosure)
+             ? GoFunctionKind::kPlain
+             : GoFunctionKind::kMethod;
+}
+
+// The program's main one, one that answers a request, or runs a test.
+bool IsAwaited(const std::vector<std::string>& functions) {
+  return HasFunction(functions, "runtime.main") ||
+         HasFunction(functions, "net/http.(*conn).serve") ||
+         HasFunction(functions, "testing.tRunner");
 }
 
 // "goroutines 18, 19 and 20".
@@ -290,11 +303,20 @@ void ProcessLook::AddStranded(const std::vector<Goroutine>& all) {
   }
   input.semaphores = go_->semaphores();
   input.semaphores_end = input.semaphores + go_layout::kSemaphoreLines * go_layout::kBytesOfLine;
+  input.own_variable = [this](uint64_t address) -> std::optional<uint64_t> {
+    const std::string name = walker_->Variable(address);
+    if (!name.starts_with("main.")) return std::nullopt;
+    const size_t offset = name.find('+');
+    return address - (offset == std::string::npos ? 0 : std::stoull(name.substr(offset + 1)));
+  };
+  input.kind_of = [this](uint64_t function) {
+    const auto found = walker_->FunctionAt(function);
+    return found ? KindOfFunction(found->name) : GoFunctionKind::kMethod;
+  };
   const TimeNs end = context_.clock.Monotonic() + kLongest;
   input.is_late = [&] { return context_.IsLate() || context_.clock.Monotonic() > end; };
   auto reach = GoReach::Read(go_->heap(), go_->module(), read_memory_);
-  auto stranded = reach.ok() ? reach->Stranded(input)
-                             : Result<std::map<uint64_t, StrandedGoroutine>>(reach.status());
+  auto stranded = reach.ok() ? reach->Stranded(input) : Result<StrandedGoroutines>(reach.status());
   if (!stranded.ok()) {
     Warn("goroutines that wait for ever: " + stranded.status().message());
     return;
@@ -305,17 +327,17 @@ void ProcessLook::AddStranded(const std::vector<Goroutine>& all) {
   }
   std::map<uint64_t, size_t> by_id;
   for (size_t i = 0; i < goroutines_.size(); ++i) by_id[goroutines_[i].id] = i;
-  for (const auto& [id, one] : *stranded) {
+  for (const auto& [id, others] : *stranded) {
     const auto at = by_id.find(id);
     if (at == by_id.end()) continue;
     TaskFacts& task = tasks[at->second];
     task.is_stranded = true;
-    task.is_awaited = IsAwaited(goroutines_[at->second], one, FunctionsOf(task.stack));
+    task.is_awaited = IsAwaited(FunctionsOf(task.stack));
     if (!task.tasks.empty()) continue;
-    for (const uint64_t other : one.others) {
+    for (const uint64_t other : others) {
       if (by_id.count(other) != 0) task.tasks.push_back(by_id[other]);
     }
-    task.known_to = NamesOf(one.others);
+    task.known_to = NamesOf(others);
   }
 }
 

@@ -59,6 +59,13 @@ Result<GoCode> GoCode::Read(uint64_t module, std::shared_ptr<GoMemory> memory) {
   const auto number = [&](uint64_t at) { return ModuleField<uint64_t>(bytes.data(), at); };
   const auto slice = [&](uint64_t at) { return ModuleField<go_layout::Slice>(bytes.data(), at); };
   code.text_ = number(go_layout::kText);
+  code.extent_ = {number(go_layout::kText),
+                  number(go_layout::kTextEnd),
+                  std::min({number(go_layout::kReadOnlyData), number(go_layout::kTypesBegin),
+                            number(go_layout::kPlainData), number(go_layout::kData)}),
+                  number(go_layout::kModuleEnd),
+                  number(go_layout::kTypesBegin),
+                  number(go_layout::kTypesEnd)};
   code.function_data_ = number(go_layout::kFunctionData);
   code.data_ = number(go_layout::kData);
   code.bss_ = number(go_layout::kBss);
@@ -74,13 +81,13 @@ Result<GoCode> GoCode::Read(uint64_t module, std::shared_ptr<GoMemory> memory) {
 }
 
 bool GoCode::PointersOfVariables(uint64_t begin, uint64_t end,
-                                 std::vector<uint64_t>* pointers) const {
-  return AddVariables(data_, data_bits_, begin, end, pointers) &&
-         AddVariables(bss_, bss_bits_, begin, end, pointers);
+                                 std::vector<Variable>* variables) const {
+  return AddVariables(data_, data_bits_, begin, end, variables) &&
+         AddVariables(bss_, bss_bits_, begin, end, variables);
 }
 
 bool GoCode::AddVariables(uint64_t begin, uint64_t bits, uint64_t without_begin,
-                          uint64_t without_end, std::vector<uint64_t>* pointers) const {
+                          uint64_t without_end, std::vector<Variable>* variables) const {
   const auto count = memory_->Get<int32_t>(bits);
   const auto at = memory_->Get<uint64_t>(bits + kBytesOfPointer);
   if (!count || !at || *count < 0 || static_cast<uint64_t>(*count) > kMostVariableWords)
@@ -93,18 +100,18 @@ bool GoCode::AddVariables(uint64_t begin, uint64_t bits, uint64_t without_begin,
       if ((*byte >> bit) % 2 == 0 || (address >= without_begin && address < without_end)) continue;
       const auto value = memory_->Get<uint64_t>(address);
       if (!value) return false;
-      if (*value != 0) pointers->push_back(*value);
+      if (*value != 0) variables->push_back({address, *value});
     }
   }
   return true;
 }
 
-std::optional<GoCode::Function> GoCode::FunctionAt(uint64_t pc) const {
+// In the table of all, whose last line is where the code ends.
+std::optional<uint64_t> GoCode::FunctionIndexAt(uint64_t pc) const {
   if (pc < text_) return std::nullopt;
   const auto place = [&](uint64_t index) {
     return memory_->Get<FunctionPlace>(function_table_.begin + index * sizeof(FunctionPlace));
   };
-  // The last line is where the code ends.
   uint64_t low = 0, high = function_table_.count - 1;
   const auto last = place(high);
   if (!last || pc - text_ >= last->begin) return std::nullopt;
@@ -115,7 +122,32 @@ std::optional<GoCode::Function> GoCode::FunctionAt(uint64_t pc) const {
     (pc - text_ < at->begin ? high : low) = middle;
   }
   const auto found = place(low);
-  if (!found || pc - text_ < found->begin || found->at >= functions_.count) return std::nullopt;
+  if (!found || pc - text_ < found->begin) return std::nullopt;
+  return low;
+}
+
+std::optional<uint64_t> GoCode::FunctionBeginAt(uint64_t pc) const {
+  const auto index = FunctionIndexAt(pc);
+  if (!index) return std::nullopt;
+  const auto place =
+      memory_->Get<FunctionPlace>(function_table_.begin + *index * sizeof(FunctionPlace));
+  return place ? std::optional(text_ + place->begin) : std::nullopt;
+}
+
+std::optional<uint64_t> GoCode::FunctionEndAt(uint64_t pc) const {
+  const auto index = FunctionIndexAt(pc);
+  if (!index) return std::nullopt;
+  const auto next =
+      memory_->Get<FunctionPlace>(function_table_.begin + (*index + 1) * sizeof(FunctionPlace));
+  return next ? std::optional(text_ + next->begin) : std::nullopt;
+}
+
+std::optional<GoCode::Function> GoCode::FunctionAt(uint64_t pc) const {
+  const auto index = FunctionIndexAt(pc);
+  const auto found =
+      index ? memory_->Get<FunctionPlace>(function_table_.begin + *index * sizeof(FunctionPlace))
+            : std::nullopt;
+  if (!found || found->at >= functions_.count) return std::nullopt;
   Function function;
   function.begin = text_ + found->begin;
   function.at = functions_.begin + found->at;
@@ -293,6 +325,23 @@ std::vector<uint64_t> GoCode::PointersOfStack(uint64_t pc, const GoStack& stack,
     }
   }
   return std::move(frames.pointers);
+}
+
+std::vector<uint64_t> GoCode::FramesOf(uint64_t pc, const GoStack& stack) const {
+  Frames ignored;
+  std::vector<uint64_t> all = {pc};
+  uint64_t stack_pointer = stack.begin;
+  for (size_t i = 0; i < kMostFrames; ++i) {
+    bool whole = false;
+    const auto caller = AddFrame(all.back(), stack_pointer, stack, &ignored, &whole);
+    if (whole && !caller) return all;
+    if (!whole) break;
+    all.push_back(caller->first);
+    stack_pointer = caller->second;
+  }
+  for (uint64_t at = stack_pointer; const auto word = stack.WordAt(at); at += kBytesOfPointer)
+    all.push_back(*word);
+  return all;
 }
 
 std::vector<uint64_t> GoCode::PointersOfWait(uint64_t pc, const GoStack& stack) const {

@@ -33,8 +33,26 @@ class GoCode {
   // what is there makes no sense.
   static Result<GoCode> Read(uint64_t module, std::shared_ptr<GoMemory> memory);
 
-  // The values of the program's variables that are pointers, but of those in [begin, end).
-  bool PointersOfVariables(uint64_t begin, uint64_t end, std::vector<uint64_t>* pointers) const;
+  // Where its code lies, all that it reads, and the descriptions of its types.
+  struct Extent {
+    uint64_t text_begin = 0, text_end = 0;
+    uint64_t data_begin = 0, end = 0;
+    uint64_t types_begin = 0, types_end = 0;
+  };
+  const Extent& extent() const { return extent_; }
+  // Of the function that `pc` is in; nothing: there is none.
+  std::optional<uint64_t> FunctionBeginAt(uint64_t pc) const;
+  std::optional<uint64_t> FunctionEndAt(uint64_t pc) const;
+
+  struct Variable {
+    uint64_t address = 0;
+    uint64_t pointer = 0;  // its value
+  };
+  // The program's variables, and their parts, that are pointers, but those in [begin, end).
+  bool PointersOfVariables(uint64_t begin, uint64_t end, std::vector<Variable>* variables) const;
+  // Where the functions that it is in go on, innermost first; what is not known of their callers
+  // counts as one of these by each word that may be an address of code.
+  std::vector<uint64_t> FramesOf(uint64_t pc, const GoStack& stack) const;
   // Those on the stack of a goroutine that waits at `pc`. What is not known of a frame, and of all
   // that are further out then, counts as pointers. `deferred`: the first of what it has to do at
   // the end of its functions.
@@ -61,6 +79,7 @@ class GoCode {
   };
 
   explicit GoCode(std::shared_ptr<GoMemory> memory) : memory_(std::move(memory)) {}
+  std::optional<uint64_t> FunctionIndexAt(uint64_t pc) const;
   std::optional<Function> FunctionAt(uint64_t pc) const;
   std::optional<int32_t> ValueAt(uint32_t table, uint64_t begin, uint64_t pc) const;
   std::optional<int32_t> StackMapAt(const Function& function, uint64_t pc) const;
@@ -75,9 +94,10 @@ class GoCode {
                                                         const GoStack& stack, Frames* frames,
                                                         bool* whole) const;
   bool AddVariables(uint64_t begin, uint64_t bits, uint64_t without_begin, uint64_t without_end,
-                    std::vector<uint64_t>* pointers) const;
+                    std::vector<Variable>* variables) const;
 
   std::shared_ptr<GoMemory> memory_;
+  Extent extent_;
   uint64_t text_ = 0, function_data_ = 0;
   uint64_t data_ = 0, bss_ = 0, data_bits_ = 0, bss_bits_ = 0;
   go_layout::Slice pc_table_, functions_, function_table_;

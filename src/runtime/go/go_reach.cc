@@ -37,13 +37,13 @@ bool IsOnStack(uint64_t address, const Goroutine& goroutine) {
 
 }  // namespace
 
-Result<GoReach> GoReach::Read(uint64_t heap_at, uint64_t module, ReadMemory read) {
-  auto memory = std::make_shared<GoMemory>(std::move(read), kMostMemory);
+Result<GoReach> GoReach::Read(uint64_t heap_at, uint64_t module, const ReadMemory& read) {
+  auto memory = std::make_shared<GoMemory>(read, kMostMemory);
   auto heap = GoHeap::Read(heap_at, memory);
   if (!heap.ok()) return heap.status();
   auto code = GoCode::Read(module, memory);
   if (!code.ok()) return code.status();
-  return GoReach(memory, std::move(*heap), std::move(*code));
+  return GoReach(memory, std::move(*heap), std::move(*code), read);
 }
 
 GoStack GoReach::StackOf(const Goroutine& goroutine) const {
@@ -99,6 +99,12 @@ bool GoReach::Follow(std::vector<uint64_t> pointers, const Marks* known, Marks* 
     const uint64_t pointer = pointers.back();
     pointers.pop_back();
     const auto object = heap_.ObjectAt(pointer);
+    // A value of a function begins with where its code is, on the heap as among the constants.
+    if (known == nullptr && pointer % go_layout::kBytesOfPointer == 0) {
+      const uint64_t code = memory_->Get<uint64_t>(pointer).value_or(0);
+      if (code >= code_.extent().text_begin && code < code_.extent().text_end)
+        values_of_functions_.insert(code);
+    }
     // A goroutine leads to what it has only once it may go on.
     if (!object || goroutine_objects_.count(object->begin) != 0 ||
         (known != nullptr && known->count(object->begin) != 0) ||
@@ -118,9 +124,92 @@ bool GoReach::Follow(std::vector<uint64_t> pointers, const Marks* known, Marks* 
   return true;
 }
 
-Result<std::map<uint64_t, StrandedGoroutine>> GoReach::Stranded(const GoReachInput& input) {
+bool GoReach::AddRootsOfVariables(const GoReachInput& input, std::vector<uint64_t>* roots) {
+  constexpr size_t kMostOwn = 256;
+  std::vector<GoCode::Variable> variables;
+  if (!code_.PointersOfVariables(input.semaphores, input.semaphores_end, &variables)) return false;
+  for (const GoCode::Variable& each : variables) {
+    const auto begin = input.own_variable && own_variables_.size() < kMostOwn
+                           ? input.own_variable(each.address)
+                           : std::nullopt;
+    if (!begin) {
+      roots->push_back(each.pointer);
+      continue;
+    }
+    if (own_variables_.empty() || own_variables_.back().begin != *begin)
+      own_variables_.push_back({*begin, 0, {}, false, false, {}});
+    own_variables_.back().end = each.address + go_layout::kBytesOfPointer;
+    own_variables_.back().pointers.push_back(each.pointer);
+  }
+  return true;
+}
+
+// By somebody who goes on: one of its functions may come to it from where it is, or can be called
+// over a value of a function that is in reach.
+bool GoReach::MayBeUsed(OwnVariable* variable, const GoReachInput& input,
+                        const std::set<uint64_t>& go_on) {
+  if (!uses_) uses_.emplace(GoUses::Read(code_, read_));
+  if (!uses_->ok()) return true;
+  const GoUses& uses = uses_->value();
+  if (!std::exchange(variable->was_asked, true))
+    variable->users = uses.UsersOf(variable->begin, variable->end, input.kind_of);
+  if (!variable->users || (is_late_ && is_late_())) return true;
+  const GoUsers& users = *variable->users;
+  if (std::any_of(values_of_functions_.begin(), values_of_functions_.end(),
+                  [&](uint64_t code) { return users.functions.count(code) != 0; }))
+    return true;
+  for (const Goroutine& each : input.goroutines) {
+    if (go_on.count(each.id) == 0) continue;
+    const GoStack stack = StackOf(each);
+    const std::vector<uint64_t> frames =
+        each.waits ? code_.FramesOf(each.pc, stack) : GoCode::WordsOf(stack);
+    for (const uint64_t pc : frames) {
+      const auto function = code_.FunctionBeginAt(pc);
+      if (!function || users.functions.count(*function) == 0) continue;
+      const auto end = code_.FunctionEndAt(pc);
+      if (!each.waits || !end || uses.MayComeTo(users.places, pc, *end)) return true;
+    }
+  }
+  return false;
+}
+
+// A variable that has the object, or leads to it, and that the goroutine comes to from where it is.
+bool GoReach::UsesVariableOf(uint64_t object, const Goroutine& goroutine) {
+  const auto place = heap_.ObjectAt(object);
+  for (OwnVariable& variable : own_variables_) {
+    if (variable.is_in_reach || !variable.users) continue;
+    Marks its;
+    const bool has = place ? Follow(variable.pointers, &its, &its) && its.count(place->begin) != 0
+                           : object >= variable.begin && object < variable.end;
+    if (!has) continue;
+    for (const uint64_t pc : code_.FramesOf(goroutine.pc, StackOf(goroutine))) {
+      const auto function = code_.FunctionBeginAt(pc);
+      const auto end = code_.FunctionEndAt(pc);
+      if (function && end && variable.users->functions.count(*function) != 0 &&
+          uses_->value().MayComeTo(variable.users->places, pc, *end))
+        return true;
+    }
+  }
+  return false;
+}
+
+// True: some have come into reach, and what they lead to is added.
+bool GoReach::ReleaseVariables(const GoReachInput& input, const std::set<uint64_t>& go_on,
+                               std::vector<uint64_t>* roots) {
+  bool any = false;
+  for (OwnVariable& variable : own_variables_) {
+    if (variable.is_in_reach || !MayBeUsed(&variable, input, go_on)) continue;
+    variable.is_in_reach = any = true;
+    roots->insert(roots->end(), variable.pointers.begin(), variable.pointers.end());
+  }
+  return any;
+}
+
+Result<StrandedGoroutines> GoReach::Stranded(const GoReachInput& input) {
   is_late_ = input.is_late;
   goroutine_objects_.clear();
+  own_variables_.clear();
+  values_of_functions_.clear();
   for (const Goroutine& each : input.goroutines) {
     if (const auto object = heap_.ObjectAt(each.address)) goroutine_objects_.insert(object->begin);
   }
@@ -144,8 +233,22 @@ Result<std::map<uint64_t, StrandedGoroutine>> GoReach::Stranded(const GoReachInp
     add_all(each, each.waits);
   }
   roots.insert(roots.end(), heap_.finalized().begin(), heap_.finalized().end());
-  if (!code_.PointersOfVariables(input.semaphores, input.semaphores_end, &roots))
+  if (!AddRootsOfVariables(input, &roots))
     return Status::Io("the program's variables cannot be read");
+  // What is waited for may lie in a variable itself.
+  for (const auto& each : waiters) {
+    for (const uint64_t object : each.second.objects) {
+      if (heap_.ObjectAt(object) || IsOnStack(object, *each.second.goroutine)) continue;
+      if (const auto begin = input.own_variable ? input.own_variable(object) : std::nullopt)
+        own_variables_.push_back(
+            {*begin, object + go_layout::kBytesOfPointer, {}, false, false, {}});
+    }
+  }
+  const auto is_own = [&](uint64_t address) {
+    return std::any_of(own_variables_.begin(), own_variables_.end(), [&](const OwnVariable& each) {
+      return !each.is_in_reach && address >= each.begin && address < each.end;
+    });
+  };
   Marks marks;
   for (bool any = true; any;) {
     if (!Follow(std::exchange(roots, {}), nullptr, &marks)) return Status::Io(trouble_);
@@ -158,7 +261,7 @@ Result<std::map<uint64_t, StrandedGoroutine>> GoReach::Stranded(const GoReachInp
       const auto may_be_come_to = [&](uint64_t object) {
         if (IsOnStack(object, *waiter.goroutine)) return false;
         const auto place = heap_.ObjectAt(object);
-        return !place || marks.count(place->begin) != 0;  // variables are everybody's
+        return place ? marks.count(place->begin) != 0 : !is_own(object);
       };
       waiter.goes_on =
           holder != input.held_by.end()
@@ -169,18 +272,19 @@ Result<std::map<uint64_t, StrandedGoroutine>> GoReach::Stranded(const GoReachInp
       go_on.insert(id);
       add_all(*waiter.goroutine, true);
     }
+    const bool all_go_on = std::all_of(waiters.begin(), waiters.end(), [](const auto& each) {
+      return each.second.goes_on || each.second.never;
+    });
+    if (!any && !all_go_on) any = ReleaseVariables(input, go_on, &roots);
   }
-  std::map<uint64_t, StrandedGoroutine> stranded;
+  StrandedGoroutines stranded;
   for (const auto& each : waiters) {
     const uint64_t id = each.first;
     const Waiter& waiter = each.second;
     if (waiter.goes_on || waiter.never) continue;
-    StrandedGoroutine& one = stranded[id];
-    one.waits_for_own =
-        std::all_of(waiter.objects.begin(), waiter.objects.end(),
-                    [&](uint64_t object) { return IsOnStack(object, *waiter.goroutine); });
+    std::vector<uint64_t>& others = stranded[id];
     if (const auto holder = input.held_by.find(id); holder != input.held_by.end())
-      one.others.push_back(holder->second);
+      others.push_back(holder->second);
   }
   size_t followed = 0;
   for (const auto& each : stranded) {
@@ -188,16 +292,17 @@ Result<std::map<uint64_t, StrandedGoroutine>> GoReach::Stranded(const GoReachInp
     const Waiter& has = waiters.at(each.first);
     Marks its;
     if (!Follow(PointersOf(*has.goroutine, true), &marks, &its)) return Status::Io(trouble_);
-    for (auto& [id, one] : stranded) {
+    for (auto& [id, others] : stranded) {
       const Waiter& wants = waiters.at(id);
       // Who waits for the same in the same way does not give it.
       if (id == each.first || input.held_by.count(id) != 0 ||
           (wants.goroutine->reason == has.goroutine->reason &&
            Overlaps(wants.objects, has.objects)))
         continue;
-      if (std::any_of(wants.objects.begin(), wants.objects.end(),
-                      [&](uint64_t object) { return IsMarked(object, its); }))
-        one.others.push_back(each.first);
+      if (std::any_of(wants.objects.begin(), wants.objects.end(), [&](uint64_t object) {
+            return IsMarked(object, its) || UsesVariableOf(object, *has.goroutine);
+          }))
+        others.push_back(each.first);
     }
   }
   return stranded;

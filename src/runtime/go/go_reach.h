@@ -22,15 +22,12 @@
 #include "runtime/go/go_code.h"
 #include "runtime/go/go_heap.h"
 #include "runtime/go/go_reader.h"
+#include "runtime/go/go_uses.h"
 
 namespace hangscope {
 
-struct StrandedGoroutine {
-  std::vector<uint64_t> others;  // stranded, too, that have what it waits for; by number
-  // It waits for what lies on its own stack, which nobody else ever had.
-  bool waits_for_own = false;
-  bool operator==(const StrandedGoroutine&) const = default;
-};
+// By number: who else is stranded, and has what it waits for.
+using StrandedGoroutines = std::map<uint64_t, std::vector<uint64_t>>;
 
 struct GoReachInput {
   std::vector<Goroutine> goroutines;     // all, the runtime's own among them
@@ -39,15 +36,19 @@ struct GoReachInput {
   uint64_t semaphores = 0;               // the table of who waits for them
   uint64_t semaphores_end = 0;
   std::function<bool()> is_late;  // no more time for it
+  // Where a variable of the program's own package begins that `address` is in; nothing: it is
+  // another's, or not known. Others are in everybody's reach.
+  std::function<std::optional<uint64_t>(uint64_t address)> own_variable;
+  KindOfGoFunction kind_of;
 };
 
 class GoReach {
  public:
   // `heap` and `module`: where runtime.mheap_ and runtime.firstmoduledata lie.
-  static Result<GoReach> Read(uint64_t heap, uint64_t module, ReadMemory read);
+  static Result<GoReach> Read(uint64_t heap, uint64_t module, const ReadMemory& read);
 
-  // By their numbers. A sentence where not everything could be followed: then nobody is known.
-  Result<std::map<uint64_t, StrandedGoroutine>> Stranded(const GoReachInput& input);
+  // A sentence where not everything could be followed: then nobody is known.
+  Result<StrandedGoroutines> Stranded(const GoReachInput& input);
 
  private:
   using Marks = std::set<uint64_t>;
@@ -58,18 +59,37 @@ class GoReach {
     bool goes_on = false;
   };
 
-  GoReach(std::shared_ptr<GoMemory> memory, GoHeap heap, GoCode code)
-      : memory_(std::move(memory)), heap_(std::move(heap)), code_(std::move(code)) {}
+  // A variable that only some functions use: what it leads to is in reach of whoever may run them.
+  struct OwnVariable {
+    uint64_t begin = 0;
+    uint64_t end = 0;  // of what is known of it
+    std::vector<uint64_t> pointers;
+    bool is_in_reach = false;
+    bool was_asked = false;
+    std::optional<GoUsers> users;
+  };
+
+  GoReach(std::shared_ptr<GoMemory> memory, GoHeap heap, GoCode code, const ReadMemory& read)
+      : memory_(std::move(memory)), heap_(std::move(heap)), code_(std::move(code)), read_(read) {}
   std::optional<Waiter> WaiterOf(const Goroutine& goroutine) const;
   std::vector<uint64_t> PointersOf(const Goroutine& goroutine, bool precisely) const;
   GoStack StackOf(const Goroutine& goroutine) const;
   bool Follow(std::vector<uint64_t> pointers, const Marks* known, Marks* marks);
+  bool AddRootsOfVariables(const GoReachInput& input, std::vector<uint64_t>* roots);
+  bool MayBeUsed(OwnVariable* variable, const GoReachInput& input, const std::set<uint64_t>& go_on);
+  bool UsesVariableOf(uint64_t object, const Goroutine& goroutine);
+  bool ReleaseVariables(const GoReachInput& input, const std::set<uint64_t>& go_on,
+                        std::vector<uint64_t>* roots);
   bool IsMarked(uint64_t address, const Marks& marks) const;
 
   std::shared_ptr<GoMemory> memory_;
   GoHeap heap_;
   GoCode code_;
   Marks goroutine_objects_;
+  const ReadMemory read_;
+  std::vector<OwnVariable> own_variables_;
+  std::optional<Result<GoUses>> uses_;
+  std::set<uint64_t> values_of_functions_;  // that those have who go on
   std::function<bool()> is_late_;
   std::string trouble_;
 };

@@ -162,6 +162,22 @@ TEST(ProcessTasks, StrandedGoroutinesInACircleAreADeadlockWithWhoeverElseHasWhat
   EXPECT_EQ(finding.summary, "deadlock, 3 of 3 goroutines of 10 wait for each other");
 }
 
+TEST(ProcessTasks, AMainGoroutineThatNobodyElseCouldWakeMayBeMeantToStay) {
+  const auto judge = [](const char* waits_for, const char* function, std::vector<size_t> tasks) {
+    TaskFacts main = Stranded("goroutine 1", std::move(tasks), "");
+    main.waits_for = waits_for;
+    main.is_awaited = true;
+    main.stack.insert(main.stack.begin(), {0x5010, function, "", "go", FrameLanguage::kNative});
+    main.stack.push_back({0x5020, "runtime.main", "", "go", FrameLanguage::kNative});
+    return Only(JudgeTasks({main, Stranded("goroutine 6", {}, "")})).confidence;
+  };
+  EXPECT_EQ(judge("chan receive", "runtime.chanrecv1", {}), Confidence::kPossible);
+  EXPECT_EQ(judge("wait group at 0x1000", "sync.(*WaitGroup).Wait", {}), Confidence::kPossible);
+  EXPECT_EQ(judge("chan receive", "runtime.chanrecv2", {}), Confidence::kLikely);
+  EXPECT_EQ(judge("chan send", "runtime.chansend1", {}), Confidence::kLikely);
+  EXPECT_EQ(judge("wait group at 0x1000", "sync.(*WaitGroup).Wait", {1}), Confidence::kLikely);
+}
+
 TEST(ProcessTasks, WhoWasNotStrandedASecondAgoIsNotYet) {
   World world;
   TaskFacts main = Stranded("goroutine 1", {}, "");
