@@ -4,6 +4,7 @@
 #ifndef HANGSCOPE_MODEL_PROCESS_H
 #define HANGSCOPE_MODEL_PROCESS_H
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -83,6 +84,11 @@ struct StackFrame {
   // Of a library that the system or a compiler has, or compiled in from a header of one.
   bool of_system = false;
 };
+
+inline bool HasFunction(const std::vector<StackFrame>& stack, std::string_view function) {
+  return std::any_of(stack.begin(), stack.end(),
+                     [&](const StackFrame& frame) { return frame.function == function; });
+}
 
 // What a thread sleeps on, as far as its system call's arguments, its memory and its stack tell.
 enum class WaitKind {
@@ -338,7 +344,7 @@ struct TaskFacts {
   bool is_stranded = false;
   std::string known_to;  // of a stranded one: who these are, "goroutine 18"; empty: nobody
   // Of a stranded one: what it would do is waited for, as it is the program's main one, answers a
-  // request or runs a test; and no idiom of those that are to stay there for ever.
+  // request or runs a test.
   bool is_awaited = false;
 };
 

@@ -139,13 +139,9 @@ std::vector<size_t> StrandedOf(const std::vector<TaskFacts>& tasks) {
 // A main goroutine of a program that is never to end waits for a channel or a wait group which it
 // has for that. One that several values come from is none of these.
 bool MayBeMeantToStay(const TaskFacts& task) {
-  const auto has = [&](std::string_view function) {
-    return std::any_of(task.stack.begin(), task.stack.end(),
-                       [&](const StackFrame& frame) { return frame.function == function; });
-  };
-  return task.is_stranded && task.tasks.empty() && has("runtime.main") &&
+  return task.is_stranded && task.tasks.empty() && HasFunction(task.stack, "runtime.main") &&
          (task.waits_for.starts_with("wait group") ||
-          (task.waits_for == "chan receive" && !has("runtime.chanrecv2")));
+          (task.waits_for == "chan receive" && !HasFunction(task.stack, "runtime.chanrecv2")));
 }
 
 namespace {

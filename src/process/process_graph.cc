@@ -311,9 +311,7 @@ bool WaitsForUnanswered(const ThreadWait& wait) {
 }
 
 bool IsTransferOfCurl(const ThreadFacts& thread) {
-  return thread.wait.kind == WaitKind::kPoll &&
-         std::any_of(thread.stack.begin(), thread.stack.end(),
-                     [](const StackFrame& frame) { return frame.function == "curl_easy_perform"; });
+  return thread.wait.kind == WaitKind::kPoll && HasFunction(thread.stack, "curl_easy_perform");
 }
 
 bool WaitsToBeWoken(const ThreadFacts& thread) {

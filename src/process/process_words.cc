@@ -450,9 +450,7 @@ std::string FilesText(const ThreadFacts& thread, const SystemSample& look) {
 
 // Ruby waits for children over a file: its handler of SIGCHLD writes it.
 bool IsRubysWaitForChild(const ThreadFacts& thread) {
-  return !thread.wait.children.empty() &&
-         std::any_of(thread.stack.begin(), thread.stack.end(),
-                     [](const StackFrame& frame) { return frame.function == "rb_waitpid"; });
+  return !thread.wait.children.empty() && HasFunction(thread.stack, "rb_waitpid");
 }
 
 // "a pipe written by itself" of "a pipe (fd 3) written by itself".

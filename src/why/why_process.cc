@@ -179,40 +179,44 @@ void ObserveRetries(Clock& clock, ProcessInspector& inspector, const WhyProcessO
   EndWithAllAsleep(looks);
 }
 
-bool HasGoroutinesInCircles(const SystemSample& look) {
-  return std::any_of(look.processes.begin(), look.processes.end(), [](const auto& process) {
-    return std::any_of(process.threads.begin(), process.threads.end(), [](const auto& thread) {
-      return std::any_of(thread.tasks.begin(), thread.tasks.end(), [](const TaskFacts& task) {
-        return task.is_goroutine && (!task.tasks.empty() || task.is_awaited);
-      });
-    });
+template <typename Is>
+bool HasThread(const SystemSample& look, const Is& is) {
+  return std::any_of(look.processes.begin(), look.processes.end(), [&](const auto& process) {
+    return std::any_of(process.threads.begin(), process.threads.end(), is);
   });
 }
 
-bool PollForRanks(const SystemSample& look) {
-  return std::any_of(look.processes.begin(), look.processes.end(), [](const auto& process) {
-    return std::any_of(process.threads.begin(), process.threads.end(),
-                       [](const auto& thread) { return thread.wait.kind == WaitKind::kRanks; });
+template <typename Is>
+bool HasGoroutine(const SystemSample& look, const Is& is) {
+  return HasThread(look, [&](const ThreadFacts& thread) {
+    return std::any_of(thread.tasks.begin(), thread.tasks.end(),
+                       [&](const TaskFacts& task) { return task.is_goroutine && is(task); });
   });
+}
+
+bool HasGoroutinesInCircles(const SystemSample& look) {
+  return HasGoroutine(look,
+                      [](const TaskFacts& task) { return !task.tasks.empty() || task.is_awaited; });
+}
+
+bool PollForRanks(const SystemSample& look) {
+  return HasThread(look,
+                   [](const ThreadFacts& thread) { return thread.wait.kind == WaitKind::kRanks; });
 }
 
 // The time of the look was up before it came to where they stand: the tables of their code had to
 // be read first.
 bool HasUnseenGoroutines(const SystemSample& look) {
-  return std::any_of(look.processes.begin(), look.processes.end(), [](const auto& process) {
-    return std::any_of(process.threads.begin(), process.threads.end(), [](const auto& thread) {
-      return std::any_of(thread.tasks.begin(), thread.tasks.end(), [](const TaskFacts& task) {
-        return task.is_goroutine && !task.waits_for.empty() && !task.has_timeout &&
-               task.stack.empty();
-      });
-    });
+  return HasGoroutine(look, [](const TaskFacts& task) {
+    return !task.waits_for.empty() && !task.has_timeout && task.stack.empty();
   });
 }
 
+// `steps`: threads that run are stepped, too, where they may be stopped.
 void LookAgain(ProcessInspector& inspector, const WhyProcessOptions& options,
-               InspectOptions inspect, std::vector<SystemSample>* looks) {
+               InspectOptions inspect, bool steps, std::vector<SystemSample>* looks) {
   inspect.stop = options.stop;
-  inspect.step_running = false;
+  inspect.step_running = options.stop && steps;
   inspect.stacks = true;
   auto look = inspector.Inspect(options.pid, inspect);
   if (look.ok() && IsOf(options.pid, *look)) looks->push_back(std::move(*look));
@@ -227,20 +231,17 @@ void ObserveGoroutines(Clock& clock, ProcessInspector& inspector, const WhyProce
   if (clock.Monotonic() - looks->front().begin + kSecond >= WhyProcessOptions::kQuietFor)
     options.observing("observing whether goroutines go on");
   clock.Sleep(std::clamp<TimeNs>(begin + kSecond - clock.Monotonic(), 0, kSecond));
-  LookAgain(inspector, options, inspect, looks);
+  LookAgain(inspector, options, inspect, false, looks);
 }
 
 // Whether a message passes among ranks of MPI that all wait for one: where they are is known while
 // they are stopped only, so this looks like the second look again.
 void ObserveRanks(Clock& clock, ProcessInspector& inspector, const WhyProcessOptions& options,
-                  InspectOptions inspect, std::vector<SystemSample>* looks) {
-  inspect.stop = inspect.step_running = options.stop;
-  inspect.stacks = true;
+                  const InspectOptions& inspect, std::vector<SystemSample>* looks) {
   if (clock.Monotonic() - looks->front().begin + kSecond >= WhyProcessOptions::kQuietFor)
     options.observing("observing whether a message passes among the ranks of MPI");
   clock.Sleep(kSecond);
-  auto look = inspector.Inspect(options.pid, inspect);
-  if (look.ok() && IsOf(options.pid, *look)) looks->push_back(std::move(*look));
+  LookAgain(inspector, options, inspect, true, looks);
 }
 
 // It sleeps for a short time, as far as that is known, and may have done so before.
@@ -372,7 +373,8 @@ Result<TwoLooks> SampleTwice(Clock& clock, ProcessInspector& inspector,
   if (options.observes_retries && options.others.empty() && PollForRanks(two->looks.back())) {
     ObserveRanks(clock, inspector, options, inspect, &two->looks);
   } else if (options.observes_retries && options.others.empty()) {
-    if (HasUnseenGoroutines(two->looks.back())) LookAgain(inspector, options, inspect, &two->looks);
+    if (HasUnseenGoroutines(two->looks.back()))
+      LookAgain(inspector, options, inspect, false, &two->looks);
     if (HasGoroutinesInCircles(two->looks.back()))
       ObserveGoroutines(clock, inspector, options, inspect, &two->looks);
   }

@@ -51,10 +51,6 @@ std::vector<std::string> FunctionsOf(const std::vector<StackFrame>& stack) {
   return functions;
 }
 
-bool HasFunction(const std::vector<std::string>& functions, std::string_view wanted) {
-  return std::find(functions.begin(), functions.end(), wanted) != functions.end();
-}
-
 // "main.init" and "main.init.0" have run before main.main, which runtime.main calls once. What is
 // behind the package's name has a point in a method, "main.(*pool).run", and in a closure,
 // "main.run.func1".
@@ -74,10 +70,9 @@ GoFunctionKind KindOfFunction(std::string_view function) {
 }
 
 // The program's main one, one that answers a request, or runs a test.
-bool IsAwaited(const std::vector<std::string>& functions) {
-  return HasFunction(functions, "runtime.main") ||
-         HasFunction(functions, "net/http.(*conn).serve") ||
-         HasFunction(functions, "testing.tRunner");
+bool IsAwaited(const std::vector<StackFrame>& stack) {
+  return HasFunction(stack, "runtime.main") || HasFunction(stack, "net/http.(*conn).serve") ||
+         HasFunction(stack, "testing.tRunner");
 }
 
 // "goroutines 18, 19 and 20".
@@ -275,7 +270,7 @@ void ProcessLook::VerifyGoroutines() {
     if (at != now.end() && at->second == goroutines_[i]) continue;
     tasks[i].tasks.clear();
     tasks[i].holder.clear();
-    tasks[i].is_stranded = false;
+    tasks[i].is_stranded = tasks[i].is_awaited = false;
   }
 }
 
@@ -332,7 +327,7 @@ void ProcessLook::AddStranded(const std::vector<Goroutine>& all) {
     if (at == by_id.end()) continue;
     TaskFacts& task = tasks[at->second];
     task.is_stranded = true;
-    task.is_awaited = IsAwaited(FunctionsOf(task.stack));
+    task.is_awaited = IsAwaited(task.stack);
     if (!task.tasks.empty()) continue;
     for (const uint64_t other : others) {
       if (by_id.count(other) != 0) task.tasks.push_back(by_id[other]);

@@ -35,6 +35,13 @@ struct StackObject {  // of the structure stackObjectRecord
   uint32_t bits = 0;
 };
 
+// Those of the range that are on the stack.
+void AddWords(uint64_t begin, uint64_t end, const GoStack& stack, std::vector<uint64_t>* words) {
+  for (uint64_t at = begin; at < end; at += kBytesOfPointer) {
+    if (const auto word = stack.WordAt(at)) words->push_back(*word);
+  }
+}
+
 struct FunctionPlace {  // of the structure functab
   uint32_t begin = 0;
   uint32_t at = 0;
@@ -289,22 +296,27 @@ std::optional<std::pair<uint64_t, uint64_t>> GoCode::AddFrame(uint64_t pc, uint6
   return std::pair(*returns_to, arguments);
 }
 
+// Appends to `frames` what those have, and to `pcs` where they go on. From where on further ones
+// are not understood, or not wanted; nothing: there are none.
+std::optional<uint64_t> GoCode::Walk(uint64_t pc, const GoStack& stack, size_t most, Frames* frames,
+                                     std::vector<uint64_t>* pcs) const {
+  uint64_t stack_pointer = stack.begin;
+  for (size_t i = 0; i < most; ++i) {
+    pcs->push_back(pc);
+    bool whole = false;
+    const auto caller = AddFrame(pc, stack_pointer, stack, frames, &whole);
+    if (!caller) return whole ? std::nullopt : std::optional(stack_pointer);
+    pc = caller->first, stack_pointer = caller->second;
+  }
+  return stack_pointer;
+}
+
 std::vector<uint64_t> GoCode::PointersOfStack(uint64_t pc, const GoStack& stack,
                                               uint64_t deferred) const {
   Frames frames;
-  uint64_t stack_pointer = stack.begin;
-  for (size_t i = 0;; ++i) {
-    bool whole = false;
-    const auto caller =
-        i < kMostFrames ? AddFrame(pc, stack_pointer, stack, &frames, &whole) : std::nullopt;
-    if (whole && !caller) break;
-    if (!whole) {
-      for (uint64_t at = stack_pointer; const auto word = stack.WordAt(at); at += kBytesOfPointer)
-        frames.pointers.push_back(*word);
-      break;
-    }
-    pc = caller->first, stack_pointer = caller->second;
-  }
+  std::vector<uint64_t> pcs;
+  if (const auto rest = Walk(pc, stack, kMostFrames, &frames, &pcs))
+    AddWords(*rest, stack.end(), stack, &frames.pointers);
   for (size_t i = 0; i < kMostDeferred && stack.WordAt(deferred); ++i) {
     frames.pointers.push_back(stack.WordAt(deferred + go_layout::kDeferredFunction).value_or(0));
     deferred = stack.WordAt(deferred + go_layout::kDeferredNext).value_or(0);
@@ -319,9 +331,7 @@ std::vector<uint64_t> GoCode::PointersOfStack(uint64_t pc, const GoStack& stack,
       const auto [begin, end] = frames.objects[object];
       if (seen[object] || pointer < begin || pointer >= end) continue;
       seen[object] = true;
-      for (uint64_t at = begin; at < end; at += kBytesOfPointer) {
-        if (const auto word = stack.WordAt(at)) frames.pointers.push_back(*word);
-      }
+      AddWords(begin, end, stack, &frames.pointers);
     }
   }
   return std::move(frames.pointers);
@@ -329,37 +339,23 @@ std::vector<uint64_t> GoCode::PointersOfStack(uint64_t pc, const GoStack& stack,
 
 std::vector<uint64_t> GoCode::FramesOf(uint64_t pc, const GoStack& stack) const {
   Frames ignored;
-  std::vector<uint64_t> all = {pc};
-  uint64_t stack_pointer = stack.begin;
-  for (size_t i = 0; i < kMostFrames; ++i) {
-    bool whole = false;
-    const auto caller = AddFrame(all.back(), stack_pointer, stack, &ignored, &whole);
-    if (whole && !caller) return all;
-    if (!whole) break;
-    all.push_back(caller->first);
-    stack_pointer = caller->second;
-  }
-  for (uint64_t at = stack_pointer; const auto word = stack.WordAt(at); at += kBytesOfPointer)
-    all.push_back(*word);
-  return all;
+  std::vector<uint64_t> pcs;
+  if (const auto rest = Walk(pc, stack, kMostFrames, &ignored, &pcs))
+    AddWords(*rest, stack.end(), stack, &pcs);
+  return pcs;
 }
 
 std::vector<uint64_t> GoCode::PointersOfWait(uint64_t pc, const GoStack& stack) const {
-  constexpr int kFrames = 3;
+  constexpr size_t kFrames = 3;
   Frames frames;
-  uint64_t stack_pointer = stack.begin;
-  for (int i = 0; i < kFrames; ++i) {
-    bool whole = false;
-    const auto caller = AddFrame(pc, stack_pointer, stack, &frames, &whole);
-    if (!caller) break;
-    pc = caller->first, stack_pointer = caller->second;
-  }
+  std::vector<uint64_t> pcs;
+  Walk(pc, stack, kFrames, &frames, &pcs);
   return std::move(frames.pointers);
 }
 
 std::vector<uint64_t> GoCode::WordsOf(const GoStack& stack) {
-  std::vector<uint64_t> words(stack.bytes.size() / kBytesOfPointer);
-  if (!words.empty()) std::memcpy(words.data(), stack.bytes.data(), words.size() * kBytesOfPointer);
+  std::vector<uint64_t> words;
+  AddWords(stack.begin, stack.end(), stack, &words);
   return words;
 }
 

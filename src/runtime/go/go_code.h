@@ -93,6 +93,8 @@ class GoCode {
   std::optional<std::pair<uint64_t, uint64_t>> AddFrame(uint64_t pc, uint64_t stack_pointer,
                                                         const GoStack& stack, Frames* frames,
                                                         bool* whole) const;
+  std::optional<uint64_t> Walk(uint64_t pc, const GoStack& stack, size_t most, Frames* frames,
+                               std::vector<uint64_t>* pcs) const;
   bool AddVariables(uint64_t begin, uint64_t bits, uint64_t without_begin, uint64_t without_end,
                     std::vector<Variable>* variables) const;
 

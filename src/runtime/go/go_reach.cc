@@ -1,7 +1,5 @@
 #include "runtime/go/go_reach.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <utility>
 
@@ -46,24 +44,43 @@ Result<GoReach> GoReach::Read(uint64_t heap_at, uint64_t module, const ReadMemor
   return GoReach(memory, std::move(*heap), std::move(*code), read);
 }
 
-GoStack GoReach::StackOf(const Goroutine& goroutine) const {
+bool GoReach::Fail(std::string trouble) {
+  trouble_ = std::move(trouble);
+  return false;
+}
+
+// Nothing: it cannot be read whole.
+std::optional<GoStack> GoReach::StackOf(const Goroutine& goroutine) const {
   GoStack stack;
-  const uint64_t begin =
-      goroutine.stack_pointer != 0 ? goroutine.stack_pointer : goroutine.stack_begin;
-  stack.begin = begin;
-  if (begin % go_layout::kBytesOfPointer != 0 || begin >= goroutine.stack_end ||
-      goroutine.stack_end - begin > kMostStackBytes)
-    return stack;
-  stack.bytes.resize(goroutine.stack_end - begin);
-  if (!memory_->Read(begin, stack.bytes.data(), stack.bytes.size())) stack.bytes.clear();
+  stack.begin = goroutine.stack_pointer != 0 ? goroutine.stack_pointer : goroutine.stack_begin;
+  if (stack.begin % go_layout::kBytesOfPointer != 0 || stack.begin > goroutine.stack_end ||
+      goroutine.stack_end - stack.begin > kMostStackBytes)
+    return std::nullopt;
+  stack.bytes.resize(goroutine.stack_end - stack.begin);
+  if (!memory_->Read(stack.begin, stack.bytes.data(), stack.bytes.size())) return std::nullopt;
   return stack;
 }
 
-std::vector<uint64_t> GoReach::PointersOf(const Goroutine& goroutine, bool precisely) const {
-  const GoStack stack = StackOf(goroutine);
-  if (!precisely) return GoCode::WordsOf(stack);
+// All words of its stack, unless it waits.
+bool GoReach::AddPointersOf(const Goroutine& goroutine, std::vector<uint64_t>* pointers) {
+  const auto stack = StackOf(goroutine);
   const auto deferred = memory_->Get<uint64_t>(goroutine.address + go_layout::kDeferred);
-  return code_.PointersOfStack(goroutine.pc, stack, deferred.value_or(0));
+  if (!stack || !deferred) return Fail("not all stacks of its goroutines can be read");
+  const std::vector<uint64_t> its = goroutine.waits
+                                        ? code_.PointersOfStack(goroutine.pc, *stack, *deferred)
+                                        : GoCode::WordsOf(*stack);
+  pointers->insert(pointers->end(), its.begin(), its.end());
+  return true;
+}
+
+// Where it goes on; of who runs, any word of its stack may be one of these.
+const std::vector<uint64_t>& GoReach::FramesOf(const Goroutine& goroutine) {
+  const auto [frames, is_new] = frames_.try_emplace(goroutine.id);
+  const auto stack = is_new ? StackOf(goroutine) : std::nullopt;
+  if (stack)
+    frames->second =
+        goroutine.waits ? code_.FramesOf(goroutine.pc, *stack) : GoCode::WordsOf(*stack);
+  return frames->second;
 }
 
 // Nothing: it may go on by itself, or for all that is known.
@@ -79,20 +96,14 @@ std::optional<GoReach::Waiter> GoReach::WaiterOf(const Goroutine& goroutine) con
   if (goroutine.reason == "semacquire" && goroutine.semaphore != 0)
     waiter.objects = {goroutine.semaphore};
   // Who waits has the condition in hand: what its innermost frames have.
-  if (goroutine.reason == "sync.Cond.Wait") {
-    for (const uint64_t pointer : code_.PointersOfWait(goroutine.pc, StackOf(goroutine)))
-      waiter.objects.push_back(pointer);
-  }
+  const auto stack = goroutine.reason == "sync.Cond.Wait" ? StackOf(goroutine) : std::nullopt;
+  if (stack) waiter.objects = code_.PointersOfWait(goroutine.pc, *stack);
   if (waiter.objects.empty()) return std::nullopt;
   return waiter;
 }
 
-bool GoReach::IsMarked(uint64_t address, const Marks& marks) const {
-  const auto object = heap_.ObjectAt(address);
-  return object && marks.count(object->begin) != 0;
-}
-
-// What the pointers lead to gets a mark; what has one of `known` is not followed.
+// What the pointers lead to gets a mark; what has one of `known` is not followed. Without these
+// they are of those who go on, whose values of functions are kept.
 bool GoReach::Follow(std::vector<uint64_t> pointers, const Marks* known, Marks* marks) {
   size_t looked = 0;
   while (!pointers.empty()) {
@@ -110,30 +121,27 @@ bool GoReach::Follow(std::vector<uint64_t> pointers, const Marks* known, Marks* 
         (known != nullptr && known->count(object->begin) != 0) ||
         !marks->insert(object->begin).second)
       continue;
-    if (++looked % kLooksAtTime == 0 && is_late_ && is_late_()) {
-      trouble_ = "there was no time to follow all its pointers";
-      return false;
-    }
-    if (marks->size() > kMostMarks || !heap_.PointersIn(*object, &pointers)) {
-      trouble_ = memory_->IsFull() || marks->size() > kMostMarks
-                     ? "its heap is too large for its pointers to be followed"
-                     : "not all of its heap can be read";
-      return false;
-    }
+    if (++looked % kLooksAtTime == 0 && IsLate())
+      return Fail("there was no time to follow all its pointers");
+    const bool is_read = heap_.PointersIn(*object, &pointers);
+    if (marks->size() > kMostMarks || memory_->IsFull())
+      return Fail("its heap is too large for its pointers to be followed");
+    if (!is_read) return Fail("not all of its heap can be read");
   }
   return true;
 }
 
-bool GoReach::AddRootsOfVariables(const GoReachInput& input, std::vector<uint64_t>* roots) {
+bool GoReach::AddRootsOfVariables(const GoReachInput& input) {
   constexpr size_t kMostOwn = 256;
   std::vector<GoCode::Variable> variables;
-  if (!code_.PointersOfVariables(input.semaphores, input.semaphores_end, &variables)) return false;
+  if (!code_.PointersOfVariables(input.semaphores, input.semaphores_end, &variables))
+    return Fail("the program's variables cannot be read");
   for (const GoCode::Variable& each : variables) {
     const auto begin = input.own_variable && own_variables_.size() < kMostOwn
                            ? input.own_variable(each.address)
                            : std::nullopt;
     if (!begin) {
-      roots->push_back(each.pointer);
+      roots_.push_back(each.pointer);
       continue;
     }
     if (own_variables_.empty() || own_variables_.back().begin != *begin)
@@ -141,102 +149,8 @@ bool GoReach::AddRootsOfVariables(const GoReachInput& input, std::vector<uint64_
     own_variables_.back().end = each.address + go_layout::kBytesOfPointer;
     own_variables_.back().pointers.push_back(each.pointer);
   }
-  return true;
-}
-
-// By somebody who goes on: one of its functions may come to it from where it is, or can be called
-// over a value of a function that is in reach.
-bool GoReach::MayBeUsed(OwnVariable* variable, const GoReachInput& input,
-                        const std::set<uint64_t>& go_on) {
-  if (!uses_) uses_.emplace(GoUses::Read(code_, read_));
-  if (!uses_->ok()) return true;
-  const GoUses& uses = uses_->value();
-  if (!std::exchange(variable->was_asked, true))
-    variable->users = uses.UsersOf(variable->begin, variable->end, input.kind_of);
-  if (!variable->users || (is_late_ && is_late_())) return true;
-  const GoUsers& users = *variable->users;
-  if (std::any_of(values_of_functions_.begin(), values_of_functions_.end(),
-                  [&](uint64_t code) { return users.functions.count(code) != 0; }))
-    return true;
-  for (const Goroutine& each : input.goroutines) {
-    if (go_on.count(each.id) == 0) continue;
-    const GoStack stack = StackOf(each);
-    const std::vector<uint64_t> frames =
-        each.waits ? code_.FramesOf(each.pc, stack) : GoCode::WordsOf(stack);
-    for (const uint64_t pc : frames) {
-      const auto function = code_.FunctionBeginAt(pc);
-      if (!function || users.functions.count(*function) == 0) continue;
-      const auto end = code_.FunctionEndAt(pc);
-      if (!each.waits || !end || uses.MayComeTo(users.places, pc, *end)) return true;
-    }
-  }
-  return false;
-}
-
-// A variable that has the object, or leads to it, and that the goroutine comes to from where it is.
-bool GoReach::UsesVariableOf(uint64_t object, const Goroutine& goroutine) {
-  const auto place = heap_.ObjectAt(object);
-  for (OwnVariable& variable : own_variables_) {
-    if (variable.is_in_reach || !variable.users) continue;
-    Marks its;
-    const bool has = place ? Follow(variable.pointers, &its, &its) && its.count(place->begin) != 0
-                           : object >= variable.begin && object < variable.end;
-    if (!has) continue;
-    for (const uint64_t pc : code_.FramesOf(goroutine.pc, StackOf(goroutine))) {
-      const auto function = code_.FunctionBeginAt(pc);
-      const auto end = code_.FunctionEndAt(pc);
-      if (function && end && variable.users->functions.count(*function) != 0 &&
-          uses_->value().MayComeTo(variable.users->places, pc, *end))
-        return true;
-    }
-  }
-  return false;
-}
-
-// True: some have come into reach, and what they lead to is added.
-bool GoReach::ReleaseVariables(const GoReachInput& input, const std::set<uint64_t>& go_on,
-                               std::vector<uint64_t>* roots) {
-  bool any = false;
-  for (OwnVariable& variable : own_variables_) {
-    if (variable.is_in_reach || !MayBeUsed(&variable, input, go_on)) continue;
-    variable.is_in_reach = any = true;
-    roots->insert(roots->end(), variable.pointers.begin(), variable.pointers.end());
-  }
-  return any;
-}
-
-Result<StrandedGoroutines> GoReach::Stranded(const GoReachInput& input) {
-  is_late_ = input.is_late;
-  goroutine_objects_.clear();
-  own_variables_.clear();
-  values_of_functions_.clear();
-  for (const Goroutine& each : input.goroutines) {
-    if (const auto object = heap_.ObjectAt(each.address)) goroutine_objects_.insert(object->begin);
-  }
-  std::map<uint64_t, Waiter> waiters;
-  std::set<uint64_t> go_on;
-  std::vector<uint64_t> roots = input.registers;
-  const auto add_all = [&](const Goroutine& goroutine, bool precisely) {
-    const auto pointers = PointersOf(goroutine, precisely);
-    roots.insert(roots.end(), pointers.begin(), pointers.end());
-    // Its own object, too, which is passed over as one that others only have the address of.
-    std::vector<uint64_t> its_own;
-    if (const auto object = heap_.ObjectAt(goroutine.address)) heap_.PointersIn(*object, &its_own);
-    roots.insert(roots.end(), its_own.begin(), its_own.end());
-  };
-  for (const Goroutine& each : input.goroutines) {
-    if (auto waiter = WaiterOf(each)) {
-      waiters.emplace(each.id, std::move(*waiter));
-      continue;
-    }
-    go_on.insert(each.id);
-    add_all(each, each.waits);
-  }
-  roots.insert(roots.end(), heap_.finalized().begin(), heap_.finalized().end());
-  if (!AddRootsOfVariables(input, &roots))
-    return Status::Io("the program's variables cannot be read");
   // What is waited for may lie in a variable itself.
-  for (const auto& each : waiters) {
+  for (const auto& each : waiters_) {
     for (const uint64_t object : each.second.objects) {
       if (heap_.ObjectAt(object) || IsOnStack(object, *each.second.goroutine)) continue;
       if (const auto begin = input.own_variable ? input.own_variable(object) : std::nullopt)
@@ -244,67 +158,154 @@ Result<StrandedGoroutines> GoReach::Stranded(const GoReachInput& input) {
             {*begin, object + go_layout::kBytesOfPointer, {}, false, false, {}});
     }
   }
-  const auto is_own = [&](uint64_t address) {
-    return std::any_of(own_variables_.begin(), own_variables_.end(), [&](const OwnVariable& each) {
-      return !each.is_in_reach && address >= each.begin && address < each.end;
-    });
-  };
-  Marks marks;
+  return true;
+}
+
+// It is in a function that may come to the variable from where it is.
+bool GoReach::ComesTo(const Goroutine& goroutine, const OwnVariable& variable) {
+  for (const uint64_t pc : FramesOf(goroutine)) {
+    const auto function = code_.FunctionBeginAt(pc);
+    if (!function || variable.users->functions.count(*function) == 0) continue;
+    const auto end = code_.FunctionEndAt(pc);
+    if (!goroutine.waits || !end || uses_->value().MayComeTo(variable.users->places, pc, *end))
+      return true;
+  }
+  return false;
+}
+
+// By somebody who goes on: from where that is, or over a value of a function that is in reach.
+bool GoReach::MayBeUsed(const GoReachInput& input, OwnVariable* variable) {
+  if (!uses_) uses_.emplace(GoUses::Read(code_, read_));
+  if (!uses_->ok()) return true;
+  if (!std::exchange(variable->was_asked, true))
+    variable->users = uses_->value().UsersOf(variable->begin, variable->end, input.kind_of,
+                                             [this] { return IsLate(); });
+  if (!variable->users || IsLate()) return true;
+  const auto is_user = [&](uint64_t code) { return variable->users->functions.count(code) != 0; };
+  return std::any_of(values_of_functions_.begin(), values_of_functions_.end(), is_user) ||
+         std::any_of(input.goroutines.begin(), input.goroutines.end(), [&](const auto& each) {
+           return go_on_.count(each.id) != 0 && ComesTo(each, *variable);
+         });
+}
+
+// True: some have come into reach, and what they lead to is added.
+bool GoReach::ReleaseVariables(const GoReachInput& input) {
+  bool any = false;
+  for (OwnVariable& variable : own_variables_) {
+    if (variable.is_in_reach || !MayBeUsed(input, &variable)) continue;
+    variable.is_in_reach = any = true;
+    roots_.insert(roots_.end(), variable.pointers.begin(), variable.pointers.end());
+  }
+  return any;
+}
+
+bool GoReach::LetGoOn(const Goroutine& goroutine) {
+  go_on_.insert(goroutine.id);
+  // Its own object, too, which is passed over as one that others only have the address of.
+  const auto object = heap_.ObjectAt(goroutine.address);
+  if (object && !heap_.PointersIn(*object, &roots_))
+    return Fail("not all of its goroutines can be read");
+  return AddPointersOf(goroutine, &roots_);
+}
+
+bool GoReach::Begin(const GoReachInput& input) {
+  is_late_ = input.is_late;
+  goroutine_objects_.clear(), marks_.clear(), waiters_.clear(), go_on_.clear();
+  own_variables_.clear(), values_of_functions_.clear(), frames_.clear();
+  roots_ = input.registers;
+  for (const Goroutine& each : input.goroutines) {
+    if (const auto object = heap_.ObjectAt(each.address)) goroutine_objects_.insert(object->begin);
+  }
+  for (const Goroutine& each : input.goroutines) {
+    if (auto waiter = WaiterOf(each))
+      waiters_.emplace(each.id, std::move(*waiter));
+    else if (!LetGoOn(each))
+      return false;
+  }
+  roots_.insert(roots_.end(), heap_.finalized().begin(), heap_.finalized().end());
+  return AddRootsOfVariables(input);
+}
+
+// What lies in a variable is in everybody's reach, but for those that only some functions use.
+bool GoReach::MayBeComeTo(uint64_t object, const Goroutine& waiter) const {
+  if (IsOnStack(object, waiter)) return false;
+  if (const auto place = heap_.ObjectAt(object)) return marks_.count(place->begin) != 0;
+  return std::none_of(own_variables_.begin(), own_variables_.end(), [&](const auto& variable) {
+    return !variable.is_in_reach && variable.Has(object);
+  });
+}
+
+bool GoReach::FindWhoGoesOn(const GoReachInput& input) {
   for (bool any = true; any;) {
-    if (!Follow(std::exchange(roots, {}), nullptr, &marks)) return Status::Io(trouble_);
+    if (!Follow(std::exchange(roots_, {}), nullptr, &marks_)) return false;
     any = false;
-    for (auto& each : waiters) {
-      const uint64_t id = each.first;
-      Waiter& waiter = each.second;
-      if (waiter.goes_on || waiter.never) continue;
+    bool all = true;
+    for (auto& [id, waiter] : waiters_) {
+      if (!waiter.IsStranded()) continue;
       const auto holder = input.held_by.find(id);
-      const auto may_be_come_to = [&](uint64_t object) {
-        if (IsOnStack(object, *waiter.goroutine)) return false;
-        const auto place = heap_.ObjectAt(object);
-        return place ? marks.count(place->begin) != 0 : !is_own(object);
-      };
+      const Goroutine& goroutine = *waiter.goroutine;
       waiter.goes_on =
           holder != input.held_by.end()
-              ? go_on.count(holder->second) != 0
-              : std::any_of(waiter.objects.begin(), waiter.objects.end(), may_be_come_to);
-      if (!waiter.goes_on) continue;
-      any = true;
-      go_on.insert(id);
-      add_all(*waiter.goroutine, true);
+              ? go_on_.count(holder->second) != 0
+              : std::any_of(waiter.objects.begin(), waiter.objects.end(),
+                            [&](uint64_t object) { return MayBeComeTo(object, goroutine); });
+      all = all && waiter.goes_on;
+      any = any || waiter.goes_on;
+      if (waiter.goes_on && !LetGoOn(goroutine)) return false;
     }
-    const bool all_go_on = std::all_of(waiters.begin(), waiters.end(), [](const auto& each) {
-      return each.second.goes_on || each.second.never;
-    });
-    if (!any && !all_go_on) any = ReleaseVariables(input, go_on, &roots);
+    if (!any && !all) any = ReleaseVariables(input);
   }
-  StrandedGoroutines stranded;
-  for (const auto& each : waiters) {
-    const uint64_t id = each.first;
-    const Waiter& waiter = each.second;
-    if (waiter.goes_on || waiter.never) continue;
-    std::vector<uint64_t>& others = stranded[id];
-    if (const auto holder = input.held_by.find(id); holder != input.held_by.end())
-      others.push_back(holder->second);
-  }
+  return true;
+}
+
+// Of each, who of the others has what it waits for: on its stack, or over a variable that it comes
+// to from where it is.
+bool GoReach::AddOthers(const GoReachInput& input, StrandedGoroutines* stranded) {
   size_t followed = 0;
-  for (const auto& each : stranded) {
+  for (const auto& each : *stranded) {
     if (followed++ == kMostStranded) break;
-    const Waiter& has = waiters.at(each.first);
+    if (IsLate()) return Fail("there was no time to find who has what others wait for");
+    const Waiter& has = waiters_.at(each.first);
+    std::vector<uint64_t> pointers;
+    if (!AddPointersOf(*has.goroutine, &pointers)) return false;
+    std::vector<const OwnVariable*> variables;
+    for (const OwnVariable& variable : own_variables_) {
+      if (variable.is_in_reach || !variable.users || !ComesTo(*has.goroutine, variable)) continue;
+      variables.push_back(&variable);
+      pointers.insert(pointers.end(), variable.pointers.begin(), variable.pointers.end());
+    }
     Marks its;
-    if (!Follow(PointersOf(*has.goroutine, true), &marks, &its)) return Status::Io(trouble_);
-    for (auto& [id, others] : stranded) {
-      const Waiter& wants = waiters.at(id);
+    if (!Follow(std::move(pointers), &marks_, &its)) return false;
+    const auto comes_to = [&](uint64_t object) {
+      const auto place = heap_.ObjectAt(object);
+      return place ? its.count(place->begin) != 0
+                   : std::any_of(variables.begin(), variables.end(),
+                                 [&](const auto* variable) { return variable->Has(object); });
+    };
+    for (auto& [id, others] : *stranded) {
+      const Waiter& wants = waiters_.at(id);
       // Who waits for the same in the same way does not give it.
       if (id == each.first || input.held_by.count(id) != 0 ||
           (wants.goroutine->reason == has.goroutine->reason &&
            Overlaps(wants.objects, has.objects)))
         continue;
-      if (std::any_of(wants.objects.begin(), wants.objects.end(), [&](uint64_t object) {
-            return IsMarked(object, its) || UsesVariableOf(object, *has.goroutine);
-          }))
+      if (std::any_of(wants.objects.begin(), wants.objects.end(), comes_to))
         others.push_back(each.first);
     }
   }
+  return true;
+}
+
+Result<StrandedGoroutines> GoReach::Stranded(const GoReachInput& input) {
+  if (!Begin(input) || !FindWhoGoesOn(input)) return Status::Io(trouble_);
+  StrandedGoroutines stranded;
+  for (const auto& [id, waiter] : waiters_) {
+    if (!waiter.IsStranded()) continue;
+    std::vector<uint64_t>& others = stranded[id];
+    if (const auto holder = input.held_by.find(id); holder != input.held_by.end())
+      others.push_back(holder->second);
+  }
+  if (!AddOthers(input, &stranded)) return Status::Io(trouble_);
   return stranded;
 }
 

@@ -16,6 +16,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <unordered_set>
 #include <vector>
 
 #include "base/status.h"
@@ -51,12 +52,13 @@ class GoReach {
   Result<StrandedGoroutines> Stranded(const GoReachInput& input);
 
  private:
-  using Marks = std::set<uint64_t>;
+  using Marks = std::unordered_set<uint64_t>;  // where objects begin
   struct Waiter {
     const Goroutine* goroutine = nullptr;
     std::vector<uint64_t> objects;  // one of which somebody has to come to
     bool never = false;             // it waits for nothing that there is
     bool goes_on = false;
+    bool IsStranded() const { return !never && !goes_on; }
   };
 
   // A variable that only some functions use: what it leads to is in reach of whoever may run them.
@@ -67,31 +69,45 @@ class GoReach {
     bool is_in_reach = false;
     bool was_asked = false;
     std::optional<GoUsers> users;
+    bool Has(uint64_t address) const { return address >= begin && address < end; }
   };
 
   GoReach(std::shared_ptr<GoMemory> memory, GoHeap heap, GoCode code, const ReadMemory& read)
       : memory_(std::move(memory)), heap_(std::move(heap)), code_(std::move(code)), read_(read) {}
+
+  bool Begin(const GoReachInput& input);
+  bool FindWhoGoesOn(const GoReachInput& input);
+  bool LetGoOn(const Goroutine& goroutine);
+  bool AddOthers(const GoReachInput& input, StrandedGoroutines* stranded);
   std::optional<Waiter> WaiterOf(const Goroutine& goroutine) const;
-  std::vector<uint64_t> PointersOf(const Goroutine& goroutine, bool precisely) const;
-  GoStack StackOf(const Goroutine& goroutine) const;
+  std::optional<GoStack> StackOf(const Goroutine& goroutine) const;
+  bool AddPointersOf(const Goroutine& goroutine, std::vector<uint64_t>* pointers);
+  const std::vector<uint64_t>& FramesOf(const Goroutine& goroutine);
   bool Follow(std::vector<uint64_t> pointers, const Marks* known, Marks* marks);
-  bool AddRootsOfVariables(const GoReachInput& input, std::vector<uint64_t>* roots);
-  bool MayBeUsed(OwnVariable* variable, const GoReachInput& input, const std::set<uint64_t>& go_on);
-  bool UsesVariableOf(uint64_t object, const Goroutine& goroutine);
-  bool ReleaseVariables(const GoReachInput& input, const std::set<uint64_t>& go_on,
-                        std::vector<uint64_t>* roots);
-  bool IsMarked(uint64_t address, const Marks& marks) const;
+  bool AddRootsOfVariables(const GoReachInput& input);
+  bool ComesTo(const Goroutine& goroutine, const OwnVariable& variable);
+  bool MayBeUsed(const GoReachInput& input, OwnVariable* variable);
+  bool ReleaseVariables(const GoReachInput& input);
+  bool MayBeComeTo(uint64_t object, const Goroutine& waiter) const;
+  bool Fail(std::string trouble);
+  bool IsLate() const { return is_late_ && is_late_(); }
 
   std::shared_ptr<GoMemory> memory_;
   GoHeap heap_;
   GoCode code_;
-  Marks goroutine_objects_;
   const ReadMemory read_;
-  std::vector<OwnVariable> own_variables_;
   std::optional<Result<GoUses>> uses_;
-  std::set<uint64_t> values_of_functions_;  // that those have who go on
+  // Of one question.
   std::function<bool()> is_late_;
   std::string trouble_;
+  Marks goroutine_objects_;
+  Marks marks_;                  // what those come to who go on
+  std::vector<uint64_t> roots_;  // from which more is to be marked
+  std::map<uint64_t, Waiter> waiters_;
+  std::set<uint64_t> go_on_;
+  std::vector<OwnVariable> own_variables_;
+  std::set<uint64_t> values_of_functions_;            // that those have who go on
+  std::map<uint64_t, std::vector<uint64_t>> frames_;  // by goroutine
 };
 
 }  // namespace hangscope

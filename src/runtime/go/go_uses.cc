@@ -153,47 +153,46 @@ bool GoUses::IsInTypes(uint64_t function) const {
                             static_cast<uint32_t>(function - text_begin_));
 }
 
-bool GoUses::AddUsers(uint64_t begin, uint64_t end, const KindOfGoFunction& kind_of, GoUsers* users,
-                      std::vector<std::pair<uint64_t, uint64_t>>* open) const {
+bool GoUses::AddUsers(uint64_t begin, uint64_t end, Search* search) const {
   const auto [first, last] = RangeOf(from_code_, begin, end);
   for (size_t i = first; i < last; ++i) {
     const uint64_t place = from_code_[i].second;
-    const auto function = code_->FunctionBeginAt(place);
-    if (!function) return false;
-    if (kind_of(*function) == GoFunctionKind::kOver || !IsUse(place, *function, begin, end))
+    const auto function = code_.FunctionBeginAt(place);
+    if (!function || search->is_late()) return false;
+    if (search->kind_of(*function) == GoFunctionKind::kOver || !IsUse(place, *function, begin, end))
       continue;
-    users->places.insert(place);
-    if (users->functions.insert(*function).second) open->emplace_back(*function, *function + 1);
-    if (users->functions.size() > kMostUsers) return false;
+    search->users.places.insert(place);
+    if (search->users.functions.insert(*function).second) search->open.push_back(*function);
+    if (search->users.functions.size() > kMostUsers) return false;
   }
   return true;
 }
 
 std::optional<GoUsers> GoUses::UsersOf(uint64_t begin, uint64_t end,
-                                       const KindOfGoFunction& kind_of) const {
-  GoUsers users;
-  std::vector<std::pair<uint64_t, uint64_t>> open;
+                                       const KindOfGoFunction& kind_of,
+                                       const std::function<bool()>& is_late) const {
+  Search search{kind_of, is_late, {}, {}};
   // What has its address in its data is not followed.
   if (const auto [first, last] = RangeOf(from_data_, begin, end); first != last)
     return std::nullopt;
-  if (!AddUsers(begin, end, kind_of, &users, &open)) return std::nullopt;
-  while (!open.empty()) {
-    const auto [from, to] = open.back();
-    open.pop_back();
-    if ((kind_of(from) == GoFunctionKind::kMethod && IsInTypes(from)) ||
-        !AddUsers(from, to, kind_of, &users, &open))
+  if (!AddUsers(begin, end, &search)) return std::nullopt;
+  while (!search.open.empty()) {
+    const uint64_t function = search.open.back();
+    search.open.pop_back();
+    if ((kind_of(function) == GoFunctionKind::kMethod && IsInTypes(function)) ||
+        !AddUsers(function, function + 1, &search))
       return std::nullopt;
     // Values of functions lie in the data; the code has their addresses.
-    const auto [first, last] = RangeOf(from_data_, from, to);
+    const auto [first, last] = RangeOf(from_data_, function, function + 1);
     for (size_t i = first; i < last; ++i) {
       const uint64_t value = from_data_[i].second;
       const auto [named, named_end] = RangeOf(from_code_, value, value + 1);
       const auto [held, held_end] = RangeOf(from_data_, value, value + 1);
-      if (named == named_end || held != held_end) return std::nullopt;
-      if (!AddUsers(value, value + 1, kind_of, &users, &open)) return std::nullopt;
+      if (named == named_end || held != held_end || !AddUsers(value, value + 1, &search))
+        return std::nullopt;
     }
   }
-  return users;
+  return std::move(search.users);
 }
 
 bool GoUses::MayComeTo(const std::set<uint64_t>& places, uint64_t pc, uint64_t function_end) const {

@@ -8,7 +8,6 @@
 
 #include <cstdint>
 #include <functional>
-#include <map>
 #include <optional>
 #include <set>
 #include <string>
@@ -39,9 +38,9 @@ class GoUses {
   // A sentence where there is too much code, or it cannot be read.
   static Result<GoUses> Read(const GoCode& code, const ReadMemory& read);
 
-  // Nothing: others may come to it in ways that are not followed.
-  std::optional<GoUsers> UsersOf(uint64_t begin, uint64_t end,
-                                 const KindOfGoFunction& kind_of) const;
+  // Nothing: others may come to it in ways that are not followed, or there is no time for it.
+  std::optional<GoUsers> UsersOf(uint64_t begin, uint64_t end, const KindOfGoFunction& kind_of,
+                                 const std::function<bool()>& is_late) const;
   // Whether one of the places is on a way that the function takes from `pc` on; also where that
   // cannot be told.
   bool MayComeTo(const std::set<uint64_t>& places, uint64_t pc, uint64_t function_end) const;
@@ -49,13 +48,18 @@ class GoUses {
  private:
   using Places = std::vector<std::pair<uint64_t, uint64_t>>;  // what is led to, from where; sorted
 
-  explicit GoUses(const GoCode& code) : code_(&code) {}
-  bool AddUsers(uint64_t begin, uint64_t end, const KindOfGoFunction& kind_of, GoUsers* users,
-                std::vector<std::pair<uint64_t, uint64_t>>* open) const;
+  explicit GoUses(const GoCode& code) : code_(code) {}
+  struct Search {
+    const KindOfGoFunction& kind_of;
+    const std::function<bool()>& is_late;
+    GoUsers users;
+    std::vector<uint64_t> open;  // functions whose users are still to be found
+  };
+  bool AddUsers(uint64_t begin, uint64_t end, Search* search) const;
   bool IsUse(uint64_t place, uint64_t function, uint64_t begin, uint64_t end) const;
   bool IsInTypes(uint64_t function) const;
 
-  const GoCode* code_;
+  GoCode code_;
   std::string text_;
   uint64_t text_begin_ = 0;
   Places from_code_;

@@ -203,6 +203,19 @@ TEST(GoReach, NobodyIsKnownOfAHeapThatCannotBeRead) {
   EXPECT_EQ(Ask(go).status().message(), "its heap is not that of Go 1.19");
 }
 
+TEST(GoReach, NobodyIsKnownWhereAStackCannotBeReadWhole) {
+  FakeGoProgram go;
+  const uint64_t channel = go.NewObject();
+  go.WaitForChannels(go.AddWaiting(1, kGoReceives, {channel}), {channel});
+  const uint64_t runs = go.AddRunning(2, {channel});
+  EXPECT_THAT(StrandedIn(go), IsEmpty());
+  const auto begin = go.Get<uint64_t>(runs + go_layout::kStackBegin);
+  for (const uint64_t end : {begin + (1u << 20), begin + (1u << 30)}) {
+    go.Put(runs + go_layout::kStackEnd, end);
+    EXPECT_EQ(Ask(go).status().message(), "not all stacks of its goroutines can be read");
+  }
+}
+
 TEST(GoReach, AProgramOfSeveralModulesIsNotJudged) {
   FakeGoProgram go;
   go.Put<uint64_t>(go.module() + go_layout::kNextModule, 0x1000);
