@@ -18,6 +18,8 @@
 #include <set>
 
 #include "proc/ipc/tcp_counts.h"
+#include "proc/poll_calls.h"
+#include "proc/process_memory.h"
 
 namespace hangscope {
 namespace {
@@ -59,49 +61,14 @@ bool IsSameHeldLock(const FileLockLine& a, const FileLockLine& b) {
          a.last == b.last;
 }
 
-// Whether a thread of `pid` is in read(2) of this descriptor.
-bool IsRead(const ProcFolder& proc, int pid, int fd) {
-  const std::vector<int> threads = proc.Threads(pid);
-  return std::any_of(threads.begin(), threads.end(), [&](int thread) {
-    const auto text = proc.Read(fmt::format("{}/task/{}/syscall", pid, thread));
-    const auto call = text ? ParseTaskSystemCall(*text) : std::nullopt;
-    return call && call->number == SYS_read && static_cast<int>(call->arguments[0]) == fd;
-  });
-}
-
-// A call that waits for several files.
-bool IsPoll(int number) {
-  switch (number) {
-#if defined(__x86_64__)
-    case SYS_poll:
-    case SYS_select:
-    case SYS_epoll_wait:
-#endif
-    case SYS_ppoll:
-    case SYS_pselect6:
-    case SYS_epoll_pwait:
-      return true;
-    default:
-      return false;
-  }
-}
-
-// Whether a thread of `pid` waits for several files, and nobody can talk to that over a socket, as
-// to a window, a multiplexer or a server: what it waits for can be seen.
-bool PollsNearby(const ProcFolder& proc, int pid) {
+// Somebody may talk to it over one, as to a window, a multiplexer or a server.
+bool HasSocket(const ProcFolder& proc, int pid) {
   int error = 0;
   const std::vector<DescriptorLink> links = proc.Descriptors(pid, &error);
-  const auto is_socket = [](const DescriptorLink& link) {
-    return link.target.starts_with("socket:[");
-  };
-  if (error != 0 || links.empty() || std::any_of(links.begin(), links.end(), is_socket))
-    return false;
-  const std::vector<int> threads = proc.Threads(pid);
-  return std::any_of(threads.begin(), threads.end(), [&](int thread) {
-    const auto text = proc.Read(fmt::format("{}/task/{}/syscall", pid, thread));
-    const auto call = text ? ParseTaskSystemCall(*text) : std::nullopt;
-    return call && IsPoll(call->number);
-  });
+  return error != 0 || links.empty() ||
+         std::any_of(links.begin(), links.end(), [](const DescriptorLink& link) {
+           return link.target.starts_with("socket:[");
+         });
 }
 
 bool IsTerminal(std::string_view target) {
@@ -189,7 +156,7 @@ std::optional<TimeNs> OpenFiles::SocketTimeout(int pid, int fd, bool reads) {
 
 // What is written to the terminal of a pseudo-terminal's slave, those read who have its master. Who
 // reads at one side waits for the person at the other end, whom only those know who have that; or,
-// where one of these reads, too, or waits for several files in nobody's reach, for that one.
+// where that one can do nothing but wait for this side, for that one.
 void OpenFiles::DescribeTerminal(int pid, const std::string& target, WaitFile* file) {
   constexpr std::string_view kSlave = "/dev/pts/";
   constexpr std::string_view kMasters[] = {"/dev/ptmx", "/dev/pts/ptmx"};
@@ -224,19 +191,47 @@ void OpenFiles::DescribeTerminal(int pid, const std::string& target, WaitFile* f
   // Whoever has both sides for itself alone would have to write what it waits for.
   const bool is_own = std::all_of(file->others.begin(), file->others.end(),
                                   [pid](const auto& other) { return other.first == pid; });
-  // Of who polls, where one has started the other and so given it its side: other terminals are
-  // there to be opened by their names.
-  const auto polls = [&](int other) {
-    return (is_master ? Descends(other, pid) : Descends(pid, other)) && PollsNearby(proc_, other);
-  };
   if (file->wants_read && !is_own &&
       std::none_of(file->others.begin(), file->others.end(), [&](const auto& other) {
-        return IsRead(proc_, other.first, other.second) || polls(other.first);
+        const bool is_given = is_master ? Descends(other.first, pid) : Descends(pid, other.first);
+        return WaitsForTerminal(other.first, other.second, is_given);
       }))
     file->others.clear();
   if (hidden_ > 0 || CameFromOutside(file->others) || MayBeElsewhere(pid, file->others))
     file->others.clear();
   file->outside = file->others.empty();
+}
+
+// Whether nobody there writes to its side of a terminal, `fd`, before something comes over that: a
+// thread reads it, or waits for it among other files, and the others wait for these threads. Who
+// polls may do so for a person, so one has to have started the other and so given it its side (as
+// `is_given` says; other terminals are there to be opened by their names), out of everybody's
+// reach.
+bool OpenFiles::WaitsForTerminal(int pid, int fd, bool is_given) const {
+  bool waits = false;
+  for (const int thread : proc_.Threads(pid)) {
+    const auto text = proc_.Read(fmt::format("{}/task/{}/syscall", pid, thread));
+    const auto call = text ? ParseTaskSystemCall(*text) : std::nullopt;
+    if (!call) return false;
+    if (call->number == SYS_futex) continue;
+    const bool reads = call->number == SYS_read && static_cast<int>(call->arguments[0]) == fd;
+    if (!reads && (!is_given || !Polls(pid, *call, fd) || HasSocket(proc_, pid))) return false;
+    waits = true;
+  }
+  return waits;
+}
+
+bool OpenFiles::Polls(int pid, const TaskSystemCall& call, int fd) const {
+  if (IsEpollCall(call.number)) {
+    const std::vector<int> files = EpollFiles(pid, static_cast<int>(call.arguments[0]));
+    return std::find(files.begin(), files.end(), fd) != files.end();
+  }
+  const ProcessMemory memory(pid);
+  const PolledFiles polled = ReadPolledFiles(call, [&](uint64_t address, void* into, size_t bytes) {
+    return memory.ReadInto(address, into, bytes);
+  });
+  return std::any_of(polled.files.begin(), polled.files.end(),
+                     [fd](const PolledFiles::File& file) { return file.fd == fd; });
 }
 
 // Whether one of those that may not be looked into may have inherited a pipe without a name, as

@@ -116,6 +116,8 @@ class OpenFiles {
   bool OnlyReceives(int pid, int fd) const;
   void DescribeSharers(int pid, const std::string& target, WaitFile* file);
   void DescribeTerminal(int pid, const std::string& target, WaitFile* file);
+  bool WaitsForTerminal(int pid, int fd, bool is_given) const;
+  bool Polls(int pid, const TaskSystemCall& call, int fd) const;
   SocketTable& SocketsOf(int pid);
   void AddLockHolders(int pid, const std::vector<const FileLockLine*>& locks, WaitFile* file);
 

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 #include <linux/futex.h>
-#include <poll.h>
 #include <sched.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -13,16 +12,13 @@
 #include <cstring>
 #include <utility>
 
+#include "proc/poll_calls.h"
+
 namespace hangscope {
 namespace {
 
-constexpr size_t kMostFiles = 64;     // that are taken of one poll; more are cut, and that is said
 constexpr size_t kMostFutexes = 128;  // as the kernel allows (FUTEX_WAITV_MAX)
-constexpr int kMostDescriptors = 1 << 16;
 
-#ifndef SYS_epoll_pwait2
-#define SYS_epoll_pwait2 441
-#endif
 #ifndef SYS_io_uring_enter
 #define SYS_io_uring_enter 426
 #endif
@@ -422,17 +418,11 @@ void SetMilliseconds(CallMeaning* meaning, uint64_t argument) {
   if (meaning->has_timeout) meaning->timeout = milliseconds * kMillisecond;
 }
 
-void AddFile(CallMeaning* meaning, int fd, bool wants_read) {
-  if (meaning->files.size() < kMostFiles)
-    meaning->files.push_back({fd, wants_read});
-  else
-    meaning->files_cut = true;
-}
-
 CallMeaning OneFile(WaitKind kind, uint64_t fd) {
   CallMeaning meaning;
   meaning.kind = kind;
-  AddFile(&meaning, static_cast<int>(fd), kind != WaitKind::kWrite && kind != WaitKind::kConnect);
+  const bool wants_read = kind != WaitKind::kWrite && kind != WaitKind::kConnect;
+  meaning.files.push_back({static_cast<int>(fd), wants_read});
   return meaning;
 }
 
@@ -448,29 +438,6 @@ CallMeaning ExplainConnect(const TaskSystemCall& call, const ReadMemory& read) {
   meaning.has_timeout = family == AF_INET || family == AF_INET6;
   meaning.address = std::move(address);
   return meaning;
-}
-
-void ReadPollFiles(CallMeaning* meaning, uint64_t address, uint64_t count, const ReadMemory& read) {
-  for (uint64_t i = 0; i < count && meaning->files.size() < kMostFiles; ++i) {
-    pollfd file = {};
-    if (!read(address + i * sizeof file, &file, sizeof file)) break;
-    // Without events it is only told of errors and the other end's closing, as a reader is.
-    if (file.fd >= 0)
-      AddFile(meaning, file.fd, (file.events & POLLIN) != 0 || (file.events & POLLOUT) == 0);
-  }
-  meaning->files_cut = meaning->files_cut || count > kMostFiles;
-}
-
-void ReadSelectFiles(CallMeaning* meaning, uint64_t set, int count, bool wants_read,
-                     const ReadMemory& read) {
-  constexpr int kBits = 64;
-  for (int word = 0; set != 0 && word * kBits < std::min(count, kMostDescriptors); ++word) {
-    uint64_t bits = 0;
-    if (!read(set + static_cast<uint64_t>(word) * sizeof bits, &bits, sizeof bits)) return;
-    for (int bit = 0; bit < kBits && word * kBits + bit < count; ++bit) {
-      if ((bits >> bit & 1) != 0) AddFile(meaning, word * kBits + bit, wants_read);
-    }
-  }
 }
 
 CallMeaning ExplainFutex(const TaskSystemCall& call, const ReadMemory& read) {
@@ -603,29 +570,28 @@ CallMeaning ExplainClone(const TaskSystemCall& call, const ReadMemory& read) {
 CallMeaning ExplainPolls(const TaskSystemCall& call, const ReadMemory& read) {
   CallMeaning meaning = Other(WaitKind::kPoll);
   const auto& a = call.arguments;
+  if (IsEpollCall(call.number)) meaning.epoll = static_cast<int>(a[0]);
+  const PolledFiles polled = ReadPolledFiles(call, read);
+  for (const PolledFiles::File& file : polled.files)
+    meaning.files.push_back({file.fd, file.wants_read});
+  meaning.files_cut = polled.cut;
   switch (call.number) {
 #if defined(__x86_64__)
     case SYS_poll:
-      ReadPollFiles(&meaning, a[0], a[1], read);
       SetMilliseconds(&meaning, a[2]);
       break;
     case SYS_epoll_wait:
 #endif
     case SYS_epoll_pwait:
-      meaning.epoll = static_cast<int>(a[0]);
       SetMilliseconds(&meaning, a[3]);
       break;
     case SYS_epoll_pwait2:
-      meaning.epoll = static_cast<int>(a[0]);
       ReadTimeout(&meaning, a[3], read);
       break;
     case SYS_ppoll:
-      ReadPollFiles(&meaning, a[0], a[1], read);
       ReadTimeout(&meaning, a[2], read);
       break;
     default:  // select and pselect6
-      ReadSelectFiles(&meaning, a[1], static_cast<int>(a[0]), true, read);
-      ReadSelectFiles(&meaning, a[2], static_cast<int>(a[0]), false, read);
       meaning.has_timeout = a[4] != 0;
       // select counts microseconds in it.
       if (call.number == SYS_pselect6) meaning.timeout = ReadTime(read, a[4]);
@@ -739,6 +705,7 @@ int SystemCallAskedFor(int number, uint64_t pc, const ReadMemory& read) {
 CallMeaning ExplainSystemCall(const TaskSystemCall& call, const ReadMemory& read) {
   const auto& a = call.arguments;
   if (call.running || call.number < 0) return Other(WaitKind::kNone);
+  if (IsPollCall(call.number)) return ExplainPolls(call, read);
   switch (call.number) {
     case SYS_futex:
       return ExplainFutex(call, read);
@@ -772,16 +739,6 @@ CallMeaning ExplainSystemCall(const TaskSystemCall& call, const ReadMemory& read
       return OneFile(WaitKind::kFileLock, a[0]);
     case SYS_fcntl:
       return ExplainFcntl(call);
-#if defined(__x86_64__)
-    case SYS_poll:
-    case SYS_select:
-    case SYS_epoll_wait:
-#endif
-    case SYS_ppoll:
-    case SYS_pselect6:
-    case SYS_epoll_pwait:
-    case SYS_epoll_pwait2:
-      return ExplainPolls(call, read);
     case SYS_wait4:
       return ExplainWait4(call);
     case SYS_waitid:

@@ -15,12 +15,11 @@
 #include <csignal>
 #include <ctime>
 
+#include "proc/poll_calls.h"
+
 namespace hangscope {
 namespace {
 
-#ifndef SYS_epoll_pwait2
-#define SYS_epoll_pwait2 441
-#endif
 constexpr uint64_t kSetOpenLock = 37;  // F_OFD_SETLK
 
 int FutexOperation(const StepCall& call) {
@@ -48,6 +47,7 @@ bool TakesLock(uint64_t address, const ReadMemory& read) {
 enum class Family { kOther, kReads, kWrites, kPolls, kChildren, kFutex };
 
 Family FamilyOf(int number) {
+  if (IsPollCall(number)) return Family::kPolls;
   switch (number) {
     case SYS_read:
     case SYS_readv:
@@ -68,16 +68,6 @@ Family FamilyOf(int number) {
     case SYS_msgsnd:
     case SYS_mq_timedsend:
       return Family::kWrites;
-#if defined(__x86_64__)
-    case SYS_poll:
-    case SYS_select:
-    case SYS_epoll_wait:
-#endif
-    case SYS_ppoll:
-    case SYS_pselect6:
-    case SYS_epoll_pwait:
-    case SYS_epoll_pwait2:
-      return Family::kPolls;
     case SYS_wait4:
     case SYS_waitid:
       return Family::kChildren;

@@ -14,6 +14,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -291,11 +292,18 @@ TEST_F(OpenFilesTest, TheMemoryOfAProcessIsOpenToThoseWhoMayWriteIt) {
   EXPECT_TRUE(OpenFiles(proc_).ProcessesWithMemoryOpen(78).empty()) << "it only reads there";
 }
 
-// Its two sides are those of a process that polls one of them, and of one that reads the other;
-// `is_family`: which that has started.
+// Its two sides are those of a process that polls one of them, and of one that reads the other.
 class PolledTerminal {
  public:
-  explicit PolledTerminal(bool with_socket, bool is_family = true) {
+  enum Poller {
+    kAlone,       // it has started the reader
+    kWithSocket,  // which somebody may talk to it over
+    kAStranger,   // that has not started the reader
+    kElsewhere,   // it polls something else
+    kAtWork,      // another thread of it waits for something else
+  };
+  explicit PolledTerminal(Poller kind) {
+    const bool is_family = kind != kAStranger;
     int own = -1, theirs = -1;
     int said[2];
     if (openpty(&own, &theirs, nullptr, nullptr, nullptr) != 0 || pipe(said) != 0) return;
@@ -311,8 +319,10 @@ class PolledTerminal {
       if (write(said[1], &reader, sizeof reader) != sizeof reader) _exit(1);
       close(said[1]), close(theirs);
       int ends[2];
-      if (with_socket && socketpair(AF_UNIX, SOCK_STREAM, 0, ends) != 0) _exit(1);
-      pollfd file = {own, POLLIN, 0};
+      if (kind == kWithSocket && socketpair(AF_UNIX, SOCK_STREAM, 0, ends) != 0) _exit(1);
+      if (kind == kElsewhere && pipe(ends) != 0) _exit(1);
+      if (kind == kAtWork) std::thread([] { pause(); }).detach();
+      pollfd file = {kind == kElsewhere ? ends[0] : own, POLLIN, 0};
       poll(&file, 1, -1);
     });
     if (read(said[0], &reader_, sizeof reader_) != sizeof reader_) reader_ = -1;
@@ -357,15 +367,19 @@ class PolledTerminal {
 
 TEST(OpenFilesOfTerminals, WhoReadsWaitsForWhoPollsTheOtherSideInNobodysReach) {
   if (geteuid() != 0) GTEST_SKIP() << "others' descriptors are not all to be seen";
-  const PolledTerminal alone(false);
+  const PolledTerminal alone(PolledTerminal::kAlone);
   const WaitFile file = alone.Describe();
   EXPECT_FALSE(file.outside);
   ASSERT_EQ(file.others.size(), 1u);
   EXPECT_EQ(file.others[0].first, alone.poller());
-  const PolledTerminal window(true);
+  const PolledTerminal window(PolledTerminal::kWithSocket);
   EXPECT_TRUE(window.Describe().outside) << "somebody types there";
-  const PolledTerminal link(false, false);
+  const PolledTerminal link(PolledTerminal::kAStranger);
   EXPECT_TRUE(link.Describe().outside) << "it is there to be opened by its name";
+  const PolledTerminal elsewhere(PolledTerminal::kElsewhere);
+  EXPECT_TRUE(elsewhere.Describe().outside) << "it writes when it has what it waits for";
+  const PolledTerminal at_work(PolledTerminal::kAtWork);
+  EXPECT_TRUE(at_work.Describe().outside) << "its other thread writes when it goes on";
 }
 
 }  // namespace
