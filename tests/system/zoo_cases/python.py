@@ -8,6 +8,7 @@ CONTROL = PYTHON + " {programs}/python/controls.py "
 FILE_LOCKS = PYTHON + " {programs}/python/file_locks.py "
 UNLOCKING = PYTHON + " {programs}/python/unlocking.py "
 HANDLER = PYTHON + " {programs}/python/handlers.py "
+HEARTBEAT = PYTHON + " {programs}/python/heartbeats.py "
 SLOW = {"restless": True}
 BESIDE = {"restless": True, "age": 2.5}
 CPU = {"cpu": True, **SLOW}
@@ -80,6 +81,8 @@ HANGS = [
     ("event, SIGINT of Python", HANDLER + "event-nobody-sets", LOST, "event|Event await_stop"),
     ("asyncio, event, SIGINT of its loop", HANDLER + "asyncio-event-nobody-sets", LOST + "|no writer", "await_event"),
     ("pipe of the only child, SIGCHLD handled", HANDLER + "child-drains-nobody", DEADLOCK + ", 2 ", "pipe wait_for_talker"),
+    ("asyncio, locks crosswise beside fast heartbeats", HEARTBEAT + "locks", DEADLOCK, "take_both", SLOW),
+    ("asyncio, tasks crosswise beside fast heartbeats", HEARTBEAT + "tasks", DEADLOCK, "await_other", SLOW),
     ("asyncio, locks crosswise beside a heartbeat", HANDLER + "crossed-beside-heartbeat", DEADLOCK, "take_both", BESIDE),
 ]
 
@@ -144,6 +147,8 @@ CONTROLS = [
     ("asyncio, child", CONTROL + "asyncio-child", SLOW),
     ("asyncio, tasks in a row", CONTROL + "asyncio-tasks-in-a-row"),
     ("asyncio, in a thread", CONTROL + "asyncio-in-a-thread"),
+    ("asyncio, locks in one order beside fast heartbeats", HEARTBEAT + "locks-in-one-order", SLOW),
+    ("asyncio, tasks in turns beside fast heartbeats", HEARTBEAT + "tasks-in-turns", SLOW),
     ("asyncio, cancelled later", CONTROL + "asyncio-cancelled-later", SLOW),
     # Blocks that give back inside what they began with.
     ("lock released inside of its block", UNLOCKING + "released", SLOW),
