@@ -100,11 +100,24 @@ bool ThreadWatch::SomebodyRuns() const {
                      [this](const auto& thread) { return Runs(thread.first); });
 }
 
+// The latest look saw a hang, and others that did something beside it and have stood still since:
+// only another look says whether these may go on, whatever it costs.
+bool ThreadWatch::DecidesWhoGoesOn(TimeNs now) const {
+  const auto& moved = standing_.moving;
+  return now - looked_until_ >= stall_ && !moved.empty() &&
+         std::any_of(found_.begin(), found_.end(),
+                     [](const Finding& finding) { return finding.IsBad(); }) &&
+         std::all_of(moved.begin(), moved.end(), [&](int thread) {
+           return motion_.still_since().contains(thread) &&
+                  motion_.StillTime(thread, now) >= stall_;
+         });
+}
+
 // A suspicion is looked into at once; and again what may be a spin, when it would be one. Later
 // looks tell something new only where others stand still by now, or somebody runs.
 bool ThreadWatch::IsDue(TimeNs now, TimeNs suspected_since) const {
   if (motion_.IsDisturbed()) return false;  // it would see the debugger's stops
-  if (looks_again_ || looked_ < suspected_since) return true;
+  if (looks_again_ || looked_ < suspected_since || DecidesWhoGoesOn(now)) return true;
   const bool may_spin = std::any_of(spinning_since_.begin(), spinning_since_.end(),
                                     [&](const auto& spin) { return !HasLasted(spin.second, now); });
   if (may_spin) return now - looked_until_ >= kSpinLasts;

@@ -50,6 +50,7 @@ class ThreadWatch {
   void SampleMotion(TimeNs now);
   bool Runs(int thread) const;
   bool SomebodyRuns() const;
+  bool DecidesWhoGoesOn(TimeNs now) const;
   bool IsDue(TimeNs now, TimeNs suspected_since) const;
   bool HasBeenAway(TimeNs now);
   void Look(int pid, bool silent);

@@ -7,6 +7,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <ctime>
+#include <vector>
+
 #include "fakes/fake_clock.h"
 #include "fakes/fake_process_inspector.h"
 #include "proc/proc_folder.h"
@@ -164,6 +167,64 @@ TEST_F(ThreadWatchTest, WhoLooksNowAndThenWhetherItMayGoOnHangsAllTheSame) {
     kill(child, SIGKILL);
     waitpid(child, nullptr, 0);
   }
+}
+
+// Of whom each look takes more of a CPU than all may.
+class DearInspector final : public ProcessInspector {
+ public:
+  Result<SystemSample> Inspect(int, const InspectOptions&) override {
+    const clock_t end = clock() + CLOCKS_PER_SEC / 6;
+    while (clock() < end) {
+    }
+    ++asked;
+    return look;
+  }
+  SystemSample look;
+  int asked = 0;
+};
+
+TEST_F(ThreadWatchTest, LooksOnceMoreWhereWhoWentOnBesideAHangStandsStill) {
+  std::vector<int> children;
+  for (int i = 0; i < 2; ++i) {
+    const pid_t child = fork();
+    if (child == 0) {
+      pause();
+      _exit(0);
+    }
+    while (ProcFolder("/proc").Stat(child)->state != ThreadState::kSleeping) usleep(1000);
+    children.push_back(child);
+  }
+  DearInspector inspector;
+  for (const int child : children) {
+    ProcessFacts& process = inspector.look.processes.emplace_back();
+    process.pid = child;
+    inspector.look.asked.push_back(child);
+    ThreadFacts& thread = process.threads.emplace_back(Add(child, WaitKind::kMutex));
+    thread.pid = child;
+    if (child == children[0]) {
+      thread.wait.owner = child;
+    } else {
+      thread.state = ThreadState::kRunning;
+      thread.wait = {};
+    }
+  }
+  ThreadWatch watch(clock_, inspector, false, kThreadStall);
+  const TimeNs suspected = clock_.Monotonic();
+  const auto follow = [&] {
+    clock_.Advance(kSecond);
+    watch.Follow(children[0], {children[0], children[1]}, suspected, true);
+  };
+  for (int i = 0; i < 5; ++i) follow();
+  EXPECT_FALSE(watch.sightings().moving.empty());
+  const int asked = inspector.asked;
+  ThreadFacts& other = inspector.look.processes[1].threads[0];
+  other.state = ThreadState::kSleeping;
+  other.wait.kind = WaitKind::kAccept;
+  for (int i = 0; i < 12; ++i) follow();
+  EXPECT_GT(inspector.asked, asked);
+  EXPECT_TRUE(watch.sightings().moving.empty());
+  EXPECT_EQ(watch.sightings().findings.size(), 1u);
+  for (const int child : children) kill(child, SIGKILL), waitpid(child, nullptr, 0);
 }
 
 TEST_F(ThreadWatchTest, ThatNobodyCanBeLookedAtIsSaidOnce) {
