@@ -11,6 +11,29 @@
 #include "process/process_words.h"
 
 namespace hangscope {
+
+std::vector<size_t> CircleOf(const std::vector<TaskFacts>& tasks) {
+  std::vector<bool> seen(tasks.size());
+  for (size_t start = 0; start < tasks.size(); ++start) {
+    std::vector<size_t> path;
+    std::vector<std::pair<size_t, size_t>> open = {{start, 0}};  // with the depth of the path
+    while (!open.empty()) {
+      const auto [at, depth] = open.back();
+      open.pop_back();
+      path.resize(depth);
+      const auto begin = std::find(path.begin(), path.end(), at);
+      if (begin != path.end()) return {begin, path.end()};
+      if (seen[at] || tasks[at].has_timeout) continue;
+      seen[at] = true;
+      path.push_back(at);
+      for (const size_t next : tasks[at].tasks) {
+        if (next < tasks.size()) open.emplace_back(next, path.size());
+      }
+    }
+  }
+  return {};
+}
+
 namespace {
 
 using NodeKind = ProcessNode::Kind;
@@ -74,30 +97,6 @@ bool IsUnownedLock(const ThreadFacts& thread) {
 // no name of its own.
 std::string PoolName(const std::string& variable) {
   return variable.find(' ') != std::string::npos ? "" : variable.substr(0, variable.find('+'));
-}
-
-// Tasks each of which waits for the next, the last for the first; those with a time limit end their
-// waits themselves. Empty: there are no such.
-std::vector<size_t> CircleOf(const std::vector<TaskFacts>& tasks) {
-  std::vector<bool> seen(tasks.size());
-  for (size_t start = 0; start < tasks.size(); ++start) {
-    std::vector<size_t> path;
-    std::vector<std::pair<size_t, size_t>> open = {{start, 0}};  // with the depth of the path
-    while (!open.empty()) {
-      const auto [at, depth] = open.back();
-      open.pop_back();
-      path.resize(depth);
-      const auto begin = std::find(path.begin(), path.end(), at);
-      if (begin != path.end()) return {begin, path.end()};
-      if (seen[at] || tasks[at].has_timeout) continue;
-      seen[at] = true;
-      path.push_back(at);
-      for (const size_t next : tasks[at].tasks) {
-        if (next < tasks.size()) open.emplace_back(next, path.size());
-      }
-    }
-  }
-  return {};
 }
 
 // Tasks that wait for ever, and are missed: those that something outside waits for, such as wait in
@@ -708,26 +707,26 @@ void DraftFinder::AddBesideTickers(int pid) {
     AddDraft(std::move(draft));
 }
 
-// Of loops that slept all the time: what runs in them may be half done. A goroutine that waits has
-// a state of its own, whatever the threads do meanwhile.
+// Of a loop that was asleep: what runs in it may be half done. What others of its tasks do now and
+// then changes nothing for those that stand; a goroutine that waits has a state of its own,
+// whatever the threads do.
 void DraftFinder::AddTaskCircles() {
   for (uint32_t i = 0; i < judged_.graph.nodes().size(); ++i) {
     if (node(i).kind != NodeKind::kThread || node(i).facts->tasks.empty()) continue;
-    const bool sleeps =
-        node(i).facts->state == ThreadState::kSleeping && node(i).stand != ThreadStand::kMoves;
     const bool is_go = node(i).facts->tasks[0].is_goroutine;
-    if (!sleeps && !is_go) continue;
+    if (node(i).facts->state != ThreadState::kSleeping && !is_go) continue;
+    const bool goes_on = is_go || node(i).stand == ThreadStand::kMoves;
     FindingDraft draft;
     draft.kind = FindingKind::kDeadlock;
     draft.members = {i};
     draft.tasks = StrandedOf(node(i).facts->tasks);
     if (draft.tasks.empty()) draft.tasks = CircleOf(node(i).facts->tasks);
-    if (draft.tasks.empty() || (is_go && !StoodForASecond(*node(i).facts, draft.tasks))) continue;
+    if (draft.tasks.empty() || (goes_on && !StoodForASecond(*node(i).facts, draft.tasks))) continue;
     AddDraft(std::move(draft));
   }
 }
 
-// Goroutines, in an earlier look, too. Who holds a lock may give it back in ways that the code does
+// Tasks, in an earlier look, too. Who holds a lock may give it back in ways that the code does
 // not show, but not while all of them stand still for ever.
 bool DraftFinder::StoodForASecond(const ThreadFacts& thread,
                                   const std::vector<size_t>& tasks) const {
@@ -735,7 +734,9 @@ bool DraftFinder::StoodForASecond(const ThreadFacts& thread,
     return one.name == other.name && one.waits_for == other.waits_for &&
            one.holder == other.holder && one.is_stranded == other.is_stranded &&
            std::equal(one.stack.begin(), one.stack.end(), other.stack.begin(), other.stack.end(),
-                      [](const StackFrame& a, const StackFrame& b) { return a.pc == b.pc; });
+                      [](const StackFrame& a, const StackFrame& b) {
+                        return a.pc == b.pc && a.function == b.function && a.source == b.source;
+                      });
   };
   return std::any_of(judged_.looks.begin(), judged_.looks.end(), [&](const SystemSample& look) {
     const ThreadFacts* const then = FindThread(look, thread.tid);

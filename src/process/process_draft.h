@@ -35,6 +35,10 @@ struct FindingDraft {
   std::vector<uint32_t> may_serve;
 };
 
+// Tasks each of which waits for the next, the last for the first; those with a time limit end their
+// waits themselves. Empty: there are no such.
+std::vector<size_t> CircleOf(const std::vector<TaskFacts>& tasks);
+
 // Of Go: nobody else knows what it waits for, and that may be meant so.
 bool MayBeMeantToStay(const TaskFacts& task);
 

@@ -92,6 +92,7 @@ class ProcessJudge {
   void AddStates();
   void AddSpinners();
   bool IsRestless(const FindingDraft& draft) const;
+  bool OfBusyLoop(const FindingDraft& draft) const;
   void AddFinding(const FindingDraft& draft);
   void AddTasks(const FindingDraft& draft, ProcessFinding* finding) const;
   void AddSessions(const FindingDraft& draft, ProcessFinding* finding) const;
@@ -136,7 +137,7 @@ void ProcessJudge::AddSessions(const FindingDraft& draft, ProcessFinding* findin
 }
 
 void ProcessJudge::AddEvidence(const FindingDraft& draft, ProcessFinding* finding) const {
-  if (finding->of_goroutines) {
+  if (finding->of_goroutines || OfBusyLoop(draft)) {
     finding->evidence.push_back("they waited so at one time, and still did a second later");
     return;
   }
@@ -219,15 +220,20 @@ void ProcessJudge::AddWhatLedThere(const FindingDraft& draft, ProcessFinding* fi
   }
 }
 
-// Whether one of them polls, or looks now and then whether it may go on.
+// Tasks of a loop that runs others meanwhile.
+bool ProcessJudge::OfBusyLoop(const FindingDraft& draft) const {
+  return !draft.tasks.empty() && node(draft.members[0]).stand == ThreadStand::kMoves;
+}
+
+// Whether one of them polls, looks now and then whether it may go on, or runs other tasks.
 bool ProcessJudge::IsRestless(const FindingDraft& draft) const {
   return draft.kind != FindingKind::kSpin &&
          std::any_of(draft.members.begin(), draft.members.end(), [&](uint32_t i) {
            if (node(i).facts == nullptr) return false;
            const ThreadFacts& thread = *node(i).facts;
-           return node(i).retries || thread.wait.rechecks || NapsAndLooks(thread) ||
-                  thread.wait.kind == WaitKind::kRanks || NapsForDatabase(thread) ||
-                  NapsForFileLocks(thread);
+           return OfBusyLoop(draft) || node(i).retries || thread.wait.rechecks ||
+                  NapsAndLooks(thread) || thread.wait.kind == WaitKind::kRanks ||
+                  NapsForDatabase(thread) || NapsForFileLocks(thread);
          });
 }
 

@@ -14,6 +14,7 @@
 #include "base/json_text.h"
 #include "base/side_process.h"
 #include "base/utf8.h"
+#include "process/process_draft.h"
 #include "process/process_json.h"
 #include "process/process_text.h"
 #include "process/process_verdict.h"
@@ -199,6 +200,25 @@ bool HasGoroutinesInCircles(const SystemSample& look) {
                       [](const TaskFacts& task) { return !task.tasks.empty() || task.is_awaited; });
 }
 
+// A loop of asyncio that ran at that moment: what its tasks wait for was not read.
+bool HasUnseenTasks(const SystemSample& look) {
+  return HasThread(look, [](const ThreadFacts& thread) {
+    return thread.state == ThreadState::kRunning && thread.tasks.empty() &&
+           HasFunction(thread.stack, "BaseEventLoop.run_forever");
+  });
+}
+
+// Of a loop that does something now and then, too.
+bool HasTasksInCircles(const std::vector<SystemSample>& looks) {
+  return HasThread(looks.back(), [&](const ThreadFacts& thread) {
+    const ThreadFacts* const before = FindThread(looks.front(), thread.tid);
+    const bool has_run = before == nullptr || before->cpu_time != thread.cpu_time ||
+                         before->voluntary_switches != thread.voluntary_switches;
+    return has_run && !thread.tasks.empty() && !thread.tasks[0].is_goroutine &&
+           !CircleOf(thread.tasks).empty();
+  });
+}
+
 bool PollForRanks(const SystemSample& look) {
   return HasThread(look,
                    [](const ThreadFacts& thread) { return thread.wait.kind == WaitKind::kRanks; });
@@ -222,16 +242,28 @@ void LookAgain(ProcessInspector& inspector, const WhyProcessOptions& options,
   if (look.ok() && IsOf(options.pid, *look)) looks->push_back(std::move(*look));
 }
 
-// Goroutines that wait for each other's locks for a moment are no hang: they are read again when a
-// second has passed. Threads that run are stopped for their registers, which may have what others
-// wait for.
-void ObserveGoroutines(Clock& clock, ProcessInspector& inspector, const WhyProcessOptions& options,
-                       const InspectOptions& inspect, std::vector<SystemSample>* looks) {
+// One that is about to wait does so a moment later.
+void WaitForTasks(Clock& clock, ProcessInspector& inspector, const WhyProcessOptions& options,
+                  const InspectOptions& inspect, std::vector<SystemSample>* looks) {
+  constexpr int kTries = 4;
+  constexpr TimeNs kMoment = 10 * kMillisecond;
+  for (int tries = 0; tries < kTries && HasUnseenTasks(looks->back()); ++tries) {
+    clock.Sleep(kMoment);
+    LookAgain(inspector, options, inspect, false, looks);
+  }
+}
+
+// Tasks and goroutines that wait for each other's locks for a moment are no hang: they are read
+// again when a second has passed. Threads that run goroutines are stopped for their registers,
+// which may have what others wait for.
+void ObserveTasks(Clock& clock, ProcessInspector& inspector, const WhyProcessOptions& options,
+                  const InspectOptions& inspect, std::vector<SystemSample>* looks) {
   const TimeNs begin = looks->back().begin;
   if (clock.Monotonic() - looks->front().begin + kSecond >= WhyProcessOptions::kQuietFor)
-    options.observing("observing whether goroutines go on");
+    options.observing("observing whether those that wait for each other go on");
   clock.Sleep(std::clamp<TimeNs>(begin + kSecond - clock.Monotonic(), 0, kSecond));
   LookAgain(inspector, options, inspect, false, looks);
+  WaitForTasks(clock, inspector, options, inspect, looks);
 }
 
 // Whether a message passes among ranks of MPI that all wait for one: where they are is known while
@@ -375,8 +407,9 @@ Result<TwoLooks> SampleTwice(Clock& clock, ProcessInspector& inspector,
   } else if (options.observes_retries && options.others.empty()) {
     if (HasUnseenGoroutines(two->looks.back()))
       LookAgain(inspector, options, inspect, false, &two->looks);
-    if (HasGoroutinesInCircles(two->looks.back()))
-      ObserveGoroutines(clock, inspector, options, inspect, &two->looks);
+    WaitForTasks(clock, inspector, options, inspect, &two->looks);
+    if (HasGoroutinesInCircles(two->looks.back()) || HasTasksInCircles(two->looks))
+      ObserveTasks(clock, inspector, options, inspect, &two->looks);
   }
   const TimeNs wall = clock.Wall();
   if (!options.others.empty()) {
