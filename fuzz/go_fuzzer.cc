@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "fakes/fake_go_program.h"
+#include "fakes/fake_stripped_go.h"
 #include "fuzz.h"
 #include "runtime/go/go_reach.h"
 
@@ -39,10 +40,24 @@ void FollowPointers(std::string_view input) {
   }
 }
 
+// What its tables say without symbols.
+void ReadTables(std::string_view input) {
+  constexpr size_t kMostOfOnePlace = 65;
+  FakeStrippedGo go;
+  go.image() = std::string(input);
+  auto symbols = go.Read();
+  FUZZ_REQUIRE(symbols.ok() || !symbols.status().message().empty());
+  if (!symbols.ok()) return;
+  FUZZ_REQUIRE(symbols->functions().size() <= input.size());
+  for (uint64_t pc = go.kText; pc < go.kTextEnd; pc += 0x28)
+    FUZZ_REQUIRE(symbols->At(pc).size() <= kMostOfOnePlace);
+}
+
 }  // namespace
 
 void FuzzGo(std::string_view input) {
   FollowPointers(input);
+  ReadTables(input);
   FakeGo go;
   go.image() = std::string(input);
   auto reader = go.Open();
@@ -55,7 +70,7 @@ void FuzzGo(std::string_view input) {
   for (const Goroutine& each : goroutines) {
     FUZZ_REQUIRE(each.channels.size() <= kMostChannelsOfOne);
     FUZZ_REQUIRE(each.waits || (each.semaphore == 0 && each.channels.empty()));
-    FUZZ_REQUIRE(!each.runs || each.pc == 0);
+    FUZZ_REQUIRE(!each.runs || each.in_system_call || each.pc == 0);
   }
   // An input has so many goroutines at most, each with so many channels.
   FUZZ_REQUIRE(go.reads < 1000 + input.size() * (kMostChannelsOfOne + 4));

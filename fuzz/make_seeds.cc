@@ -19,6 +19,7 @@
 #include "fakes/fake_postgres.h"
 #include "fakes/fake_python.h"
 #include "fakes/fake_ruby.h"
+#include "fakes/fake_stripped_go.h"
 #include "fakes/fake_v8.h"
 #include "fakes/perf_story.h"
 #include "fakes/watch_image.h"
@@ -334,19 +335,22 @@ void WriteWatches() {
 // Two goroutines that wait, one for a semaphore and one for channels, and one that runs.
 void WriteGo() {
   FakeGo go;
-  const uint64_t waits = go.AddGoroutine(5, go_layout::Status::kWaiting, 19);
-  const uint64_t selects = go.AddGoroutine(6, go_layout::Status::kWaiting, 14);
+  const uint64_t waits = go.AddGoroutine(5, go_layout::Status::kWaiting, kGoSemaphore);
+  const uint64_t selects = go.AddGoroutine(6, go_layout::Status::kWaiting, kGoReceives);
   go.AddGoroutine(7, go_layout::Status::kRunning);
   go.AddWaiter(3, waits, 0xc000010004);
   go.WaitForChannels(selects, {0xc000030000, 0xc000030060});
   Write("go", "goroutines", go.image());
   FakeGoProgram program;
   const uint64_t left = program.NewObject(), right = program.NewObject();
-  program.WaitForChannels(program.AddWaiting(5, 15, {right}), {left});
-  program.WaitForChannels(program.AddWaiting(6, 15, {left}), {right});
-  program.AddWaiting(7, 13, {program.NewObject({right})});
+  program.WaitForChannels(program.AddWaiting(5, kGoSends, {right}), {left});
+  program.WaitForChannels(program.AddWaiting(6, kGoSends, {left}), {right});
+  program.AddWaiting(7, kGoSleeps, {program.NewObject({right})});
   program.Finalize(program.NewObject(), 0);
   Write("go", "pointers", program.image());
+  FakeStrippedGo stripped;
+  stripped.AddWaiter((0xc000010004 >> 3) % go_layout::kSemaphoreLines, 0xc000010004);
+  Write("go", "stripped", stripped.image());
 }
 
 // Two threads of Java that wait for each other's monitors, with a frame each.

@@ -166,7 +166,8 @@ class ProcessLook {
   void FindLivingThread();
   void FindPython();
   void FindGo();
-  bool HasGoBuildInfo(const MemoryMapping& mapping) const;
+  void OpenGo(const MemoryMapping& data, const std::string& version);
+  void TellOfGo(const MemoryMapping& data);
   bool IsOfGoRuntime(uint64_t pc);
   StackWalk WalkGoroutine(const Goroutine& goroutine, std::string* stack);
   std::vector<uint64_t> HeldByGoroutine(const std::vector<StackPlace>& places, uint64_t stack_begin,

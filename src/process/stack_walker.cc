@@ -662,6 +662,7 @@ StackWalker::ModuleSymbols& StackWalker::SymbolsOf(Dwfl_Module* module) {
     }
     if (type == STT_OBJECT) symbols->variables.push_back(entry);
   }
+  AddTold(SourceOf(module).told, symbols.get());
   for (auto* list : {&symbols->functions, &symbols->variables}) {
     // Of those at one place, a global one is found first: it comes last.
     std::stable_sort(list->begin(), list->end(), [](const auto& a, const auto& b) {
@@ -669,6 +670,39 @@ StackWalker::ModuleSymbols& StackWalker::SymbolsOf(Dwfl_Module* module) {
     });
   }
   return *symbols;
+}
+
+// What has no symbols of its own.
+void StackWalker::AddTold(const CodeNames& told, ModuleSymbols* symbols) {
+  if (symbols->has_all) return;
+  const auto add = [](const std::vector<Function>& names,
+                      std::vector<ModuleSymbols::Symbol>* into) {
+    for (const Function& each : names)
+      into->push_back({each.begin, each.bytes, each.name.c_str(), false});
+  };
+  add(told.functions, &symbols->functions);
+  add(told.variables, &symbols->variables);
+  symbols->has_all = !told.functions.empty();
+}
+
+bool StackWalker::KnowsLines(uint64_t in_module) {
+  Dwfl_Module* const module = dwfl_addrmodule(dwfl_, in_module);
+  if (module == nullptr) return false;
+  const ModuleSource& source = SourceOf(module);
+  return source.frames != nullptr || source.told.frames_at;
+}
+
+void StackWalker::Tell(uint64_t in_module, CodeNames names) {
+  Dwfl_Module* const module = dwfl_addrmodule(dwfl_, in_module);
+  if (module == nullptr) return;
+  SourceOf(module).told = std::move(names);
+  symbols_.erase(module);
+  names_.clear();
+}
+
+std::vector<SourceFrame> StackWalker::ModuleSource::At(uint64_t pc) const {
+  if (frames != nullptr) return frames->At(pc);
+  return told.frames_at ? told.frames_at(pc) : std::vector<SourceFrame>();
 }
 
 StackWalker::ModuleSource& StackWalker::SourceOf(Dwfl_Module* module) {
@@ -701,13 +735,13 @@ std::vector<StackFrame> StackWalker::FindNames(uint64_t pc) {
                        (symbol->bytes != 0 || FindMapping(mappings_, symbol->address) == mapping);
   if (is_near) outer.function = ReadableName(symbol->name);
   std::vector<StackFrame> frames;
-  for (const SourceFrame& each :
-       source.frames == nullptr ? std::vector<SourceFrame>() : source.frames->At(pc)) {
+  for (const SourceFrame& each : source.At(pc)) {
     StackFrame& frame = frames.emplace_back(outer);
     // Debug information numbers the closures that the symbol of an older Rust does not.
     if (each.is_inlined || outer.function.empty() || outer.function.ends_with("{{closure}}"))
       frame.function = each.function;
-    frame.of_system = outer.of_system || each.of_library;
+    frame.of_system = outer.of_system || each.of_library ||
+                      (source.frames == nullptr && IsOfGoRuntime(frame.function));
     if (each.line != 0) frame.source = fmt::format("{}:{}", NameOf(each.path), each.line);
   }
   if (!frames.empty()) return frames;

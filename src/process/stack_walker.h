@@ -7,6 +7,7 @@
 #define HANGSCOPE_PROCESS_STACK_WALKER_H
 
 #include <array>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -89,6 +90,16 @@ class StackWalker {
   bool IsOfSystemLibrary(uint64_t address) const;
   // Where the variable `name` of the file mapped at `in_module` lies.
   std::optional<uint64_t> AddressOf(uint64_t in_module, std::string_view name);
+  // Whether debug information, or what it was told, says where in its source that file is.
+  bool KnowsLines(uint64_t in_module);
+  // What else says something of the code of a file.
+  struct CodeNames {
+    std::vector<Function> functions;  // by address
+    std::vector<Function> variables;
+    std::function<std::vector<SourceFrame>(uint64_t pc)> frames_at;
+  };
+  // Before anything is asked of the file mapped at `in_module`; symbols of its own come first.
+  void Tell(uint64_t in_module, CodeNames names);
 
   // For libdw's callbacks.
   bool ReadWord(uint64_t address, uint64_t* word) const;
@@ -100,6 +111,8 @@ class StackWalker {
   struct ModuleSource {
     bool of_system = false;
     std::unique_ptr<SourceFrames> frames;  // null: it has no lines, or nobody wants them
+    CodeNames told;
+    std::vector<SourceFrame> At(uint64_t pc) const;
   };
 
   StackWalker(std::string proc_root, int pid, std::vector<MemoryMapping> mappings, ReadMemory read);
@@ -142,6 +155,7 @@ class StackWalker {
   std::unordered_map<Dwfl_Module*, std::unique_ptr<ModuleSymbols>> symbols_;
   std::unordered_map<Dwfl_Module*, ModuleSource> sources_;
   ModuleSymbols& SymbolsOf(Dwfl_Module* module);
+  static void AddTold(const CodeNames& told, ModuleSymbols* symbols);
 };
 
 }  // namespace hangscope

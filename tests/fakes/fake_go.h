@@ -9,6 +9,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "fakes/fake_memory.h"
@@ -17,32 +18,18 @@
 
 namespace hangscope {
 
+// Of go_layout::kWaitReasons.
+constexpr uint8_t kGoSleeps = 19, kGoReceives = 14, kGoSends = 15, kGoNilChannel = 3,
+                  kGoCondition = 20, kGoSemaphore = 18;
+
 class FakeGo : public FakeMemory {
  public:
   static constexpr uint64_t kBegin = 0x100000;
 
-  explicit FakeGo(const std::string& version = "go1.19.8") : FakeMemory(kBegin) {
-    names_["runtime.buildVersion"] = Text(version);
+  explicit FakeGo(std::string version = "go1.19.8")
+      : FakeMemory(kBegin), version_(std::move(version)) {
     names_["runtime.semtable"] = Block(go_layout::kSemaphoreLines * go_layout::kBytesOfLine);
     names_["runtime.allgs"] = Block(24);
-    names_["runtime.waitReasonStrings"] = Block(64 * 16);
-    SetReason(14, "chan receive");
-    SetReason(19, "semacquire");
-  }
-
-  uint64_t Text(const std::string& text) {
-    const uint64_t bytes = Block(text.size());
-    PutText(bytes, text);
-    const uint64_t at = Block(16);
-    Put(at, bytes);
-    Put<uint64_t>(at + 8, text.size());
-    return at;
-  }
-  void SetReason(uint8_t number, const std::string& text) {
-    const uint64_t at = Text(text);
-    const uint64_t reason = names_["runtime.waitReasonStrings"] + 16u * number;
-    Put(reason, Get<uint64_t>(at));
-    Put(reason + 8, Get<uint64_t>(at + 8));
   }
 
   uint64_t AddGoroutine(uint64_t id, go_layout::Status status, uint8_t reason = 0) {
@@ -92,6 +79,7 @@ class FakeGo : public FakeMemory {
 
   Result<GoReader> Open() {
     return GoReader::Open(
+        version_,
         [this](std::string_view name) {
           const auto at = names_.find(std::string(name));
           return at == names_.end() ? std::nullopt : std::optional(at->second);
@@ -104,6 +92,7 @@ class FakeGo : public FakeMemory {
   size_t reads = 0;
 
  private:
+  const std::string version_;
   std::map<std::string, uint64_t> names_;
   std::vector<uint64_t> all_;
   uint64_t last_link_ = 0;

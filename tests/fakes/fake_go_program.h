@@ -21,11 +21,6 @@ class FakeGoProgram : public FakeGo {
 
   FakeGoProgram() {
     using namespace go_layout;
-    SetReason(13, "sleep");
-    SetReason(15, "chan send");
-    SetReason(16, "chan receive (nil chan)");
-    SetReason(17, "select");
-    SetReason(18, "sync.Cond.Wait");
     heap_ = Block(kArenas + 8);
     objects_ = (Block(2 * kBytesOfPage) + kBytesOfPage - 1) / kBytesOfPage * kBytesOfPage;
     span_ = Block(kBytesOfSpan);

@@ -15,6 +15,7 @@
 #include "process/process_look.h"
 #include "runtime/go/go_layout.h"
 #include "runtime/go/go_reach.h"
+#include "runtime/go/go_symbols.h"
 
 namespace hangscope {
 namespace {
@@ -25,6 +26,7 @@ constexpr size_t kMostStack = 64 << 10;   // copied of each
 constexpr size_t kMostCalls = 400;        // whose code is read for what they hold, of all
 constexpr size_t kMostOfOne = 24;
 constexpr size_t kFramePointer = 6;  // by DWARF's numbers
+constexpr const char* kSystemCall = "the end of a system call, or of C code";
 
 // What a wait ends by itself, or by what is outside the program.
 bool EndsByItself(const std::string& reason) {
@@ -88,34 +90,55 @@ std::string NamesOf(const std::vector<uint64_t>& ids) {
 
 }  // namespace
 
-// What Go's linker puts at the beginning of a program's data: debug/buildinfo of its library finds
-// it so. To look for the symbols of every program would take much longer.
-bool ProcessLook::HasGoBuildInfo(const MemoryMapping& mapping) const {
-  constexpr size_t kMost = 64 << 10;
-  constexpr std::string_view kMagic = "\xff Go buildinf:";
-  const std::string bytes = memory_.ReadUpTo(
-      mapping.begin, static_cast<size_t>(std::min<uint64_t>(kMost, mapping.size_bytes())));
-  return bytes.find(kMagic) != std::string::npos;
-}
-
-// The runtime is a part of the program's file.
+// The runtime is a part of the program's file, and its linker has put its version at the beginning
+// of its data, where another linker may have put those of C before them: debug/buildinfo of its
+// library finds it so. To look for the symbols of every program would take much longer.
 void ProcessLook::FindGo() {
 #if defined(__x86_64__)
+  constexpr uint64_t kMostOfData = 1 << 20, kMost = 64 << 10;
   const auto program = context_.proc.Link(fmt::format("{}/exe", living_));
   if (!program || facts_.is_32_bit) return;
-  const auto is_of_go = [&](const MemoryMapping& each) {
-    return each.path == *program && !each.executable && HasGoBuildInfo(each);
-  };
-  const auto mapping = std::find_if(mappings_.begin(), mappings_.end(), is_of_go);
-  if (mapping == mappings_.end()) return;
+  for (const MemoryMapping& mapping : mappings_) {
+    if (mapping.path != *program || mapping.executable) continue;
+    const uint64_t bytes = std::min(mapping.writable ? kMostOfData : kMost, mapping.size_bytes());
+    const auto version =
+        GoVersionIn(memory_.ReadUpTo(mapping.begin, static_cast<size_t>(bytes)), read_memory_);
+    if (version) return OpenGo(mapping, *version);
+  }
+#endif
+}
+
+void ProcessLook::OpenGo(const MemoryMapping& data, const std::string& version) {
+  if (GoReader::Knows(version) && !walker_->KnowsLines(data.begin)) TellOfGo(data);
   auto go = GoReader::Open(
-      [&](std::string_view name) { return walker_->AddressOf(mapping->begin, name); },
+      version, [&](std::string_view name) { return walker_->AddressOf(data.begin, name); },
       read_memory_);
   if (go.ok())
     go_ = std::make_unique<GoReader>(std::move(*go));
   else
     Warn("goroutines: " + go.status().message());
-#endif
+}
+
+// Without debug information, and perhaps symbols, there are still the tables of its runtime.
+void ProcessLook::TellOfGo(const MemoryMapping& data) {
+  std::vector<GoSymbols::Range> ranges;
+  for (const MemoryMapping& mapping : mappings_) {
+    if (mapping.path == data.path && !mapping.executable)
+      ranges.push_back({mapping.begin, mapping.end});
+  }
+  auto found = GoSymbols::Read(ranges, read_memory_);
+  if (!found.ok()) return Warn("the program has no symbols: " + found.status().message());
+  const auto symbols = std::make_shared<const GoSymbols>(std::move(*found));
+  StackWalker::CodeNames names;
+  const auto add = [](const std::vector<GoSymbols::Symbol>& from,
+                      std::vector<StackWalker::Function>* into) {
+    for (const GoSymbols::Symbol& each : from)
+      into->push_back({each.address, each.bytes, each.name});
+  };
+  add(symbols->functions(), &names.functions);
+  add(symbols->variables(), &names.variables);
+  names.frames_at = [symbols](uint64_t pc) { return symbols->At(pc); };
+  walker_->Tell(data.begin, std::move(names));
 }
 
 bool ProcessLook::IsOfGoRuntime(uint64_t pc) {
@@ -213,9 +236,9 @@ void ProcessLook::AddGoroutines() {
     stacks.emplace_back();
     task.is_goroutine = true;
     task.name = fmt::format("goroutine {}", goroutine.id);
-    task.waits_for = goroutine.reason;
-    task.has_timeout = EndsByItself(goroutine.reason);
-    if (goroutine.runs || goroutine.pc == 0) continue;
+    task.waits_for = goroutine.in_system_call ? kSystemCall : goroutine.reason;
+    task.has_timeout = goroutine.in_system_call || EndsByItself(goroutine.reason);
+    if (goroutine.pc == 0) continue;
     if (context_.IsLate()) {
       warning = "the time for looking at goroutines was up";
       break;

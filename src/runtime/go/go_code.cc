@@ -71,6 +71,7 @@ Result<GoCode> GoCode::Read(uint64_t module, std::shared_ptr<GoMemory> memory) {
                   std::min({number(go_layout::kReadOnlyData), number(go_layout::kTypesBegin),
                             number(go_layout::kPlainData), number(go_layout::kData)}),
                   number(go_layout::kModuleEnd),
+                  std::min(number(go_layout::kPlainData), number(go_layout::kData)),
                   number(go_layout::kTypesBegin),
                   number(go_layout::kTypesEnd)};
   code.function_data_ = number(go_layout::kFunctionData);
@@ -81,6 +82,9 @@ Result<GoCode> GoCode::Read(uint64_t module, std::shared_ptr<GoMemory> memory) {
   code.pc_table_ = slice(go_layout::kPcTable);
   code.functions_ = slice(go_layout::kFunctionHeads);
   code.function_table_ = slice(go_layout::kFunctionTable);
+  code.names_ = slice(go_layout::kFunctionNames);
+  code.units_ = slice(go_layout::kUnits);
+  code.files_ = slice(go_layout::kFileNames);
   if (code.text_ == 0 || code.data_ == 0 || code.function_table_.count < 2 ||
       code.function_table_.count > kMostFunctions)
     return Status::Io("the tables of its code are not those of Go 1.19");
@@ -163,6 +167,10 @@ std::optional<GoCode::Function> GoCode::FunctionAt(uint64_t pc) const {
   function.arguments = ModuleField<int32_t>(bytes.data(), go_layout::kArguments);
   function.stack_deltas = ModuleField<uint32_t>(bytes.data(), go_layout::kStackDeltas);
   function.pc_tables = ModuleField<uint32_t>(bytes.data(), go_layout::kPcTables);
+  function.name = ModuleField<uint32_t>(bytes.data(), go_layout::kNameOfCode);
+  function.file_table = ModuleField<uint32_t>(bytes.data(), go_layout::kFilesOfPcs);
+  function.line_table = ModuleField<uint32_t>(bytes.data(), go_layout::kLinesOfPcs);
+  function.unit = ModuleField<uint32_t>(bytes.data(), go_layout::kUnitOfFunction);
   function.flags = ModuleField<uint8_t>(bytes.data(), go_layout::kFlags);
   function.tables = ModuleField<uint8_t>(bytes.data(), go_layout::kFunctionTables);
   return function;
@@ -198,16 +206,69 @@ std::optional<int32_t> GoCode::ValueAt(uint32_t table, uint64_t begin, uint64_t 
   return std::nullopt;
 }
 
+// -1 where the function has no such table.
+std::optional<int32_t> GoCode::ValueIn(const Function& function, size_t which, uint64_t pc) const {
+  if (which >= function.pc_tables) return -1;
+  const auto table =
+      memory_->Get<uint32_t>(function.at + go_layout::kBytesOfFunction + which * sizeof(uint32_t));
+  if (!table) return std::nullopt;
+  return *table == 0 ? -1 : ValueAt(*table, function.begin, pc);
+}
+
 std::optional<int32_t> GoCode::StackMapAt(const Function& function, uint64_t pc) const {
   // Where the call stands, not where it goes on.
-  if (pc == function.begin || function.pc_tables <= go_layout::kStackMapOfPc) return 0;
-  const auto table = memory_->Get<uint32_t>(function.at + go_layout::kBytesOfFunction +
-                                            go_layout::kStackMapOfPc * sizeof(uint32_t));
-  if (!table) return std::nullopt;
-  if (*table == 0) return 0;
-  const auto value = ValueAt(*table, function.begin, pc - 1);
+  if (pc == function.begin) return 0;
+  const auto value = ValueIn(function, go_layout::kStackMapOfPc, pc - 1);
   if (!value) return std::nullopt;
   return *value == -1 ? 0 : *value;
+}
+
+// As C has them.
+std::string GoCode::TextAt(const go_layout::Slice& texts, uint64_t at) const {
+  constexpr size_t kLongest = 4096;
+  std::string text;
+  for (; at < texts.count && text.size() < kLongest; ++at) {
+    const auto byte = memory_->Get<char>(texts.begin + at);
+    if (!byte || *byte == '\0') break;
+    text += *byte;
+  }
+  return text;
+}
+
+// `number`: as the function's unit counts them.
+std::string GoCode::FileOf(const Function& function, int32_t number) const {
+  if (number < 0 || uint64_t{function.unit} + static_cast<uint32_t>(number) >= units_.count)
+    return {};
+  const auto at = memory_->Get<uint32_t>(
+      units_.begin + (uint64_t{function.unit} + static_cast<uint32_t>(number)) * sizeof(uint32_t));
+  return at && *at != UINT32_MAX ? TextAt(files_, *at) : "";
+}
+
+std::vector<GoCode::Place> GoCode::PlacesAt(uint64_t pc) const {
+  constexpr size_t kMostInlined = 64;
+  const auto function = FunctionAt(pc);
+  if (!function) return {};
+  int32_t line = ValueAt(function->line_table, function->begin, pc).value_or(0);
+  int32_t file = ValueAt(function->file_table, function->begin, pc).value_or(-1);
+  std::vector<Place> places;
+  const auto add = [&](uint32_t name) {
+    places.push_back({TextAt(names_, name), FileOf(*function, file), std::max(line, 0)});
+  };
+  const auto calls = Table(*function, go_layout::kInlinedCalls);
+  while (calls && places.size() < kMostInlined) {
+    const auto call = ValueIn(*function, go_layout::kInlinedCallOfPc, pc);
+    std::array<char, go_layout::kBytesOfInlined> bytes;
+    if (!call || *call < 0 ||
+        !memory_->Read(*calls + static_cast<uint32_t>(*call) * bytes.size(), bytes.data(),
+                       bytes.size()))
+      break;
+    add(ModuleField<uint32_t>(bytes.data(), go_layout::kInlinedName));
+    file = ModuleField<int32_t>(bytes.data(), go_layout::kInlinedFile);
+    line = ModuleField<int32_t>(bytes.data(), go_layout::kInlinedLine);
+    pc = function->begin + ModuleField<uint32_t>(bytes.data(), go_layout::kInlinedIn);
+  }
+  add(function->name);
+  return places;
 }
 
 std::optional<uint64_t> GoCode::Table(const Function& function, size_t which) const {

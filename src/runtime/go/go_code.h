@@ -37,12 +37,27 @@ class GoCode {
   struct Extent {
     uint64_t text_begin = 0, text_end = 0;
     uint64_t data_begin = 0, end = 0;
+    uint64_t variables_begin = 0;
     uint64_t types_begin = 0, types_end = 0;
   };
   const Extent& extent() const { return extent_; }
+  // Of all functions: where they begin with where their heads are, these heads, and their names.
+  struct Tables {
+    go_layout::Slice places, functions, names;
+  };
+  Tables tables() const { return {function_table_, functions_, names_}; }
   // Of the function that `pc` is in; nothing: there is none.
   std::optional<uint64_t> FunctionBeginAt(uint64_t pc) const;
   std::optional<uint64_t> FunctionEndAt(uint64_t pc) const;
+
+  // A function that `pc` is in, and where in its source; the path and the line may be missing.
+  struct Place {
+    std::string function;
+    std::string path;
+    int line = 0;
+  };
+  // The innermost first: all but the last were inlined there.
+  std::vector<Place> PlacesAt(uint64_t pc) const;
 
   struct Variable {
     uint64_t address = 0;
@@ -69,6 +84,9 @@ class GoCode {
     int32_t arguments = 0;
     uint32_t stack_deltas = 0;
     uint32_t pc_tables = 0;
+    uint32_t name = 0;
+    uint32_t file_table = 0, line_table = 0;
+    uint32_t unit = 0;
     uint8_t flags = 0;
     uint8_t tables = 0;
   };
@@ -82,6 +100,10 @@ class GoCode {
   std::optional<uint64_t> FunctionIndexAt(uint64_t pc) const;
   std::optional<Function> FunctionAt(uint64_t pc) const;
   std::optional<int32_t> ValueAt(uint32_t table, uint64_t begin, uint64_t pc) const;
+  // Of the table of that number of the function.
+  std::optional<int32_t> ValueIn(const Function& function, size_t which, uint64_t pc) const;
+  std::string TextAt(const go_layout::Slice& texts, uint64_t at) const;
+  std::string FileOf(const Function& function, int32_t number) const;
   std::optional<int32_t> StackMapAt(const Function& function, uint64_t pc) const;
   std::optional<uint64_t> Table(const Function& function, size_t which) const;
   bool AddMapped(uint64_t maps, int32_t which, uint64_t end, bool from_end, const GoStack& stack,
@@ -103,6 +125,7 @@ class GoCode {
   uint64_t text_ = 0, function_data_ = 0;
   uint64_t data_ = 0, bss_ = 0, data_bits_ = 0, bss_bits_ = 0;
   go_layout::Slice pc_table_, functions_, function_table_;
+  go_layout::Slice names_, units_, files_;
 };
 
 }  // namespace hangscope

@@ -1,9 +1,10 @@
 // Where the runtime of Go keeps what is read of it, on 64-bit machines: of version 1.19.
 //
-// Source: the structures g, gobuf, sudog, semaRoot and hchan of Go's src/runtime/runtime2.go,
-// sema.go and chan.go; sync.RWMutex and sync.WaitGroup of src/sync. For what its collector knows:
-// mheap, mspan, heapArena and special of mheap.go, the bits of mbitmap.go, moduledata, _func and
-// pcvalue of symtab.go, stackmap and stackObjectRecord of stack.go.
+// Source: the structures g, gobuf, sudog, semaRoot and hchan, and the reasons of waits, of Go's
+// src/runtime/runtime2.go, sema.go and chan.go; sync.RWMutex and sync.WaitGroup of src/sync. For
+// what its collector knows: mheap, mspan, heapArena and special of mheap.go, the bits of
+// mbitmap.go, moduledata, _func, pcvalue, pcHeader and inlinedCall of symtab.go, stackmap and
+// stackObjectRecord of stack.go.
 #ifndef HANGSCOPE_RUNTIME_GO_GO_LAYOUT_H
 #define HANGSCOPE_RUNTIME_GO_GO_LAYOUT_H
 
@@ -46,6 +47,35 @@ enum class Status : uint32_t {
   kPreempted = 9,
 };
 constexpr uint32_t kScanBit = 0x1000;  // the collector looks at it
+
+// Why a goroutine waits, as stacks that the runtime prints say it, by the number in g.
+constexpr const char* kWaitReasons[] = {"",
+                                        "GC assist marking",
+                                        "IO wait",
+                                        "chan receive (nil chan)",
+                                        "chan send (nil chan)",
+                                        "dumping heap",
+                                        "garbage collection",
+                                        "garbage collection scan",
+                                        "panicwait",
+                                        "select",
+                                        "select (no cases)",
+                                        "GC assist wait",
+                                        "GC sweep wait",
+                                        "GC scavenge wait",
+                                        "chan receive",
+                                        "chan send",
+                                        "finalizer wait",
+                                        "force gc (idle)",
+                                        "semacquire",
+                                        "sleep",
+                                        "sync.Cond.Wait",
+                                        "timer goroutine (idle)",
+                                        "trace reader (blocked)",
+                                        "wait for GC cycle",
+                                        "GC worker (idle)",
+                                        "preempted",
+                                        "debug call"};
 
 // Of a thread, the structure m.
 constexpr uint64_t kThreadId = 72;
@@ -102,6 +132,9 @@ constexpr size_t kBytesOfSpecial = 24;
 constexpr uint8_t kFinalizer = 1;
 
 // Of the code, the structure moduledata.
+constexpr uint64_t kFunctionNames = 8;
+constexpr uint64_t kUnits = 32;  // of each unit, where its files' names are
+constexpr uint64_t kFileNames = 56;
 constexpr uint64_t kPcTable = 80;
 constexpr uint64_t kFunctionHeads = 104;
 constexpr uint64_t kFunctionTable = 128;
@@ -120,7 +153,17 @@ constexpr uint64_t kBssBits = 512;
 constexpr uint64_t kNextModule = 544;
 constexpr size_t kBytesOfModule = 552;
 
+// Of the tables of functions, the structure pcHeader.
+constexpr uint32_t kHeadMagic = 0xffff'fff0;
+constexpr uint64_t kHeadPointerBytes = 7;
+constexpr uint64_t kHeadNames = 32;
+constexpr size_t kBytesOfHead = 72;
+
 // Of a function, the structure _func, behind which lie the offsets of its tables.
+constexpr uint64_t kNameOfCode = 4;
+constexpr uint64_t kFilesOfPcs = 20;
+constexpr uint64_t kLinesOfPcs = 24;
+constexpr uint64_t kUnitOfFunction = 32;
 constexpr uint64_t kArguments = 8;
 constexpr uint64_t kStackDeltas = 16;
 constexpr uint64_t kPcTables = 28;
@@ -134,6 +177,16 @@ constexpr size_t kStackMapOfPc = 1;
 constexpr size_t kMapsOfArguments = 0;
 constexpr size_t kMapsOfLocals = 1;
 constexpr size_t kStackObjects = 2;
+constexpr size_t kInlinedCallOfPc = 2;
+constexpr size_t kInlinedCalls = 3;
+
+// Of a call that was inlined, the structure inlinedCall: where it stands, what is called, and an
+// instruction of whoever calls.
+constexpr uint64_t kInlinedFile = 4;
+constexpr uint64_t kInlinedLine = 8;
+constexpr uint64_t kInlinedName = 12;
+constexpr uint64_t kInlinedIn = 16;
+constexpr size_t kBytesOfInlined = 20;
 
 // Of what a function has to do at its end, the structure _defer.
 constexpr uint64_t kDeferredFunction = 24;

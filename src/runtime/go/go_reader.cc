@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <iterator>
 #include <set>
 #include <utility>
 
@@ -25,15 +26,6 @@ T FieldOf(const char* object, uint64_t offset) {
   T value;
   std::memcpy(&value, object + offset, sizeof value);
   return value;
-}
-
-std::optional<std::string> ReadText(uint64_t address, size_t most, const ReadMemory& read) {
-  Slice text;
-  if (!read(address, &text, sizeof text) || text.count == 0 || text.count > most)
-    return std::nullopt;
-  std::string bytes(text.count, '\0');
-  if (!read(text.begin, bytes.data(), bytes.size())) return std::nullopt;
-  return bytes;
 }
 
 bool IsIn(const std::vector<std::string>& functions, std::string_view wanted) {
@@ -58,32 +50,22 @@ GoObject ObjectOfSemaphore(uint64_t semaphore, const std::vector<std::string>& f
   return {};
 }
 
-Result<GoReader> GoReader::Open(const FindSymbol& find, ReadMemory read) {
-  constexpr size_t kLongestVersion = 64;
-  const auto version_at = find("runtime.buildVersion");
-  const auto version =
-      version_at ? ReadText(*version_at, kLongestVersion, read) : std::optional<std::string>();
-  if (!version) return Status::Io("a stripped program has no names of the runtime's variables");
-  if (!version->starts_with("go1.19"))
+bool GoReader::Knows(std::string_view version) { return version.starts_with("go1.19"); }
+
+Result<GoReader> GoReader::Open(const std::string& version, const FindSymbol& find,
+                                ReadMemory read) {
+  if (!Knows(version))
     return Status::Io(
         fmt::format("{} is another version than 1.19, whose goroutines are known; "
                     "SIGQUIT ends the program and prints its goroutines",
-                    Printable(*version)));
+                    Printable(version)));
   const auto all = find("runtime.allgs");
   const auto semaphores = find("runtime.semtable");
-  const auto reasons = find("runtime.waitReasonStrings");
-  if (!all || !semaphores || !reasons)
-    return Status::Io("the program has not all names of the runtime's variables");
-  GoReader reader(*all, *semaphores, *reasons, std::move(read));
+  if (!all || !semaphores) return Status::Io("the places of the runtime's variables are not found");
+  GoReader reader(*all, *semaphores, std::move(read));
   reader.heap_ = find("runtime.mheap_").value_or(0);
   reader.module_ = find("runtime.firstmoduledata").value_or(0);
   return reader;
-}
-
-std::string GoReader::ReasonOf(uint8_t reason) const {
-  constexpr uint8_t kMost = 64;
-  if (reason >= kMost) return {};
-  return ReadText(reasons_ + reason * sizeof(Slice), kMost, read_).value_or("");
 }
 
 std::vector<uint64_t> GoReader::Channels(uint64_t sudog) const {
@@ -154,13 +136,18 @@ std::optional<Goroutine> GoReader::ReadGoroutine(uint64_t address) const {
     uint64_t id = 0;
     if (read_(thread + go_layout::kThreadId, &id, sizeof id) && id < (1u << 30))
       goroutine.tid = static_cast<int>(id);
-  } else {
+  }
+  if (!goroutine.runs || goroutine.in_system_call) {
     goroutine.pc = FieldOf<uint64_t>(g.data(), go_layout::kSavedPc);
     goroutine.stack_pointer = FieldOf<uint64_t>(g.data(), go_layout::kSavedStackPointer);
-    goroutine.frame_pointer = FieldOf<uint64_t>(g.data(), go_layout::kSavedFramePointer);
   }
+  // A system call saves none.
+  if (!goroutine.runs)
+    goroutine.frame_pointer = FieldOf<uint64_t>(g.data(), go_layout::kSavedFramePointer);
   if (goroutine.waits) {
-    goroutine.reason = ReasonOf(FieldOf<uint8_t>(g.data(), go_layout::kWaitReason));
+    const auto reason = FieldOf<uint8_t>(g.data(), go_layout::kWaitReason);
+    if (reason < std::size(go_layout::kWaitReasons))
+      goroutine.reason = go_layout::kWaitReasons[reason];
     goroutine.channels = Channels(FieldOf<uint64_t>(g.data(), go_layout::kQueues));
   }
   return goroutine;

@@ -21,13 +21,13 @@ namespace hangscope {
 
 struct Goroutine {
   uint64_t id = 0;
-  uint64_t address = 0;  // of its g
-  bool waits = false;    // until somebody wakes it
-  bool runs = false;     // in a thread, or in a system call
-  bool in_system_call = false;
-  int tid = 0;         // that thread, as the process calls it; 0: none, or not known
-  std::string reason;  // why it waits: "chan receive"
-  // Where it goes on; 0 where it runs.
+  uint64_t address = 0;         // of its g
+  bool waits = false;           // until somebody wakes it
+  bool runs = false;            // in a thread, or in a system call
+  bool in_system_call = false;  // or in C
+  int tid = 0;                  // that thread, as the process calls it; 0: none, or not known
+  std::string reason;           // why it waits: "chan receive"
+  // Where it goes on; 0 where it runs, and is in no system call.
   uint64_t pc = 0;
   uint64_t stack_pointer = 0;
   uint64_t frame_pointer = 0;
@@ -54,9 +54,11 @@ class GoReader {
  public:
   using FindSymbol = std::function<std::optional<uint64_t>(std::string_view name)>;
 
-  // Fails where the version is another, or has not what is needed; a sentence. `find` knows the
+  // Whether the goroutines of a program of this version are known: "go1.19.8".
+  static bool Knows(std::string_view version);
+  // Fails where they are not, or the program has not what is needed; a sentence. `find` knows the
   // addresses of the program's variables.
-  static Result<GoReader> Open(const FindSymbol& find, ReadMemory read);
+  static Result<GoReader> Open(const std::string& version, const FindSymbol& find, ReadMemory read);
 
   // Those of the program that have not ended, in the order in which they were made; the runtime's
   // own, which begin in a function `is_of_runtime` says yes to, are left out. At most `most`;
@@ -72,14 +74,13 @@ class GoReader {
   bool StandsAsBefore(const Goroutine& goroutine) const;
 
  private:
-  GoReader(uint64_t all, uint64_t semaphores, uint64_t reasons, ReadMemory read)
-      : all_(all), semaphores_(semaphores), reasons_(reasons), read_(std::move(read)) {}
+  GoReader(uint64_t all, uint64_t semaphores, ReadMemory read)
+      : all_(all), semaphores_(semaphores), read_(std::move(read)) {}
   std::optional<Goroutine> ReadGoroutine(uint64_t address) const;
   std::map<uint64_t, uint64_t> Semaphores() const;  // by goroutine
   std::vector<uint64_t> Channels(uint64_t sudog) const;
-  std::string ReasonOf(uint8_t reason) const;
 
-  uint64_t all_, semaphores_, reasons_;
+  uint64_t all_, semaphores_;
   uint64_t heap_ = 0, module_ = 0;
   ReadMemory read_;
 };

@@ -19,9 +19,6 @@ using ::testing::IsEmpty;
 using ::testing::Pair;
 using ::testing::UnorderedElementsAre;
 
-constexpr uint8_t kGoSleeps = 13, kGoReceives = 14, kGoSends = 15, kGoNilChannel = 16,
-                  kGoCondition = 18, kGoSemaphore = 19;
-
 Result<StrandedGoroutines> Ask(FakeGoProgram& go, GoReachInput input = {}) {
   auto reader = go.Open();
   if (!reader.ok()) return reader.status();
