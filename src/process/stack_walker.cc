@@ -158,6 +158,10 @@ int GiveWalker(Dwfl_Module*, void** user, const char*, Dwarf_Addr, void* walker)
   return DWARF_CB_OK;
 }
 
+// Of Go: from a goroutine's stack to the scheduler's. What lies there behind it was left by those
+// who were there first, and nobody goes on there.
+bool SwitchesStacks(const std::string& function) { return function == "runtime.mcall"; }
+
 // Of Go, by its package: without debug information nothing else tells.
 bool IsOfGoRuntime(const std::string& function) {
   for (const char* package : {"runtime.", "runtime/", "sync.", "sync/", "internal/"}) {
@@ -478,6 +482,11 @@ StackWalk StackWalker::Named(const StackTrail& trail, size_t most_frames) {
     if (outer.function.empty() && !outer.module.empty() && i + 1 < places.size() &&
         places[i + 1].calls)
       outer.function = NameOfCall(places[i + 1].pc + 1, places[i].pc);
+    if (SwitchesStacks(outer.function)) {
+      walk.places.resize(i + 1);
+      walk.complete = true;
+      break;
+    }
   }
   if (walk.frames.size() > most_frames) {
     walk.frames.resize(most_frames);

@@ -1024,6 +1024,34 @@ TEST(Looks, TakeLittleTimeForAHundredThreads) {
   EXPECT_LT(took, kMost);
 }
 
+// As a program of Go has it.
+__attribute__((noinline)) void SwitchStacks() __asm__("runtime.mcall");
+void SwitchStacks() {
+  pause();
+  asm volatile("");  // or the call would be a jump
+}
+
+TEST(Looks, EndAStackWhereGoHasSwitchedToTheSchedulers) {
+  const pid_t child = fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) {
+    SwitchStacks();
+    _exit(0);
+  }
+  ThreadFacts waiting;
+  const TimeNs end = system_clock.Monotonic() + kGenerous;
+  while (waiting.wait.kind != WaitKind::kSignal && system_clock.Monotonic() < end) {
+    system_clock.Sleep(10 * kMillisecond);
+    const SystemSample look = Inspect(child);
+    if (const ThreadFacts* const thread = FindThread(look, child)) waiting = *thread;
+  }
+  kill(child, SIGKILL);
+  waitpid(child, nullptr, 0);
+  ASSERT_FALSE(waiting.stack.empty());
+  EXPECT_EQ(waiting.stack.back().function, "runtime.mcall");
+  EXPECT_FALSE(waiting.stack_incomplete);
+}
+
 // More than what is left of the page behind the program's other variables.
 char many_zeroes[4 << 20];
 
