@@ -34,7 +34,7 @@ std::string WhyUnknown(const ThreadFacts& thread, const SystemSample& look) {
   }
   if (wait.kind == WaitKind::kOpen) return "who will is not known";
   for (const WaitFile& file : wait.files) {
-    if (IsOfSystemV(file)) return "whoever knows its number may";
+    if (IsOfSystemV(file)) return "whoever knows its number may use it";
     if (file.kind == FileKind::kServerLock) return "who has it is not known";
     if (file.kind == FileKind::kRing)
       return "the kernel does that, and for whom it waits is not known";

@@ -402,8 +402,14 @@ std::string ProcessText(const ProcessScene& asked) {
   if (!scene.standing.empty()) text += Wrapped(scene.standing, scene.columns).substr(2);
   text += WrappedHead(ProcessHead(scene), scene.columns);
   for (const ProcessFacts& process : scene.look->processes) {
+    // The head is that of the first.
+    const bool is_other = &process != &scene.look->processes.front();
     for (const std::string& warning : process.warnings)
-      text += Wrapped(Printable(warning), scene.columns);
+      text += Wrapped((is_other ? fmt::format("process {} ({}): ", IdOnHost(process.pid),
+                                              Printable(process.name, 32))
+                                : "") +
+                          Printable(warning),
+                      scene.columns);
   }
   std::set<int> involved;
   const std::vector<const ThreadFacts*> threads = ThreadsInOrder(scene, &involved);

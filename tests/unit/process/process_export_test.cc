@@ -142,6 +142,16 @@ TEST_F(ProcessExportTest, WhatNamesHoldCannotReachTheTerminal) {
     EXPECT_TRUE(c == '\n' || static_cast<unsigned char>(c) >= 0x20) << static_cast<int>(c);
 }
 
+TEST_F(ProcessExportTest, OfAnotherProcessAWarningSaysOfWhich) {
+  look_.processes[0].warnings = {"its stacks were cut"};
+  ProcessFacts& other = look_.processes.emplace_back();
+  other.pid = 4800, other.name = "worker";
+  other.warnings = {"its stacks were cut"};
+  const std::string text = ProcessText(Scene());
+  EXPECT_THAT(text, HasSubstr("\n  its stacks were cut\n"));
+  EXPECT_THAT(text, HasSubstr("\n  process 4800 (worker): its stacks were cut\n"));
+}
+
 TEST_F(ProcessExportTest, WhereNothingIsWrongTheFirstLineSaysSo) {
   look_.processes[0].threads[1].wait.has_timeout = true;
   const std::string text = ProcessText(Scene());

@@ -157,6 +157,15 @@ TEST(ProcessStanding, WhatIsNotKnownOrHaltedIsSaid) {
   EXPECT_EQ(standing.hidden, "process 20 may not be looked into");
 }
 
+TEST(ProcessStanding, WhatIsOfSystemVMayBeUsedByWhoeverKnowsItsNumber) {
+  World world = Launched();
+  WaitFile file;
+  file.kind = FileKind::kSemaphore, file.others_unknown = true;
+  world.Thread(10, 10, WaitKind::kRead, "vault").wait.files = {file};
+  EXPECT_THAT(world.Judge().standing.unknown,
+              ElementsAre(HasSubstr(": whoever knows its number may use it")));
+}
+
 TEST(ProcessStanding, APeerOutsideOfTheTreeIsTheOutsideAndOneInItIsNot) {
   World world = Launched();
   world.Process(30).parent = 2;
