@@ -227,13 +227,14 @@ bool ProcessJudge::OfBusyLoop(const FindingDraft& draft) const {
 
 // Whether one of them polls, looks now and then whether it may go on, or runs other tasks.
 bool ProcessJudge::IsRestless(const FindingDraft& draft) const {
-  return draft.kind != FindingKind::kSpin &&
+  if (draft.kind == FindingKind::kSpin) return false;
+  return OfBusyLoop(draft) ||
          std::any_of(draft.members.begin(), draft.members.end(), [&](uint32_t i) {
            if (node(i).facts == nullptr) return false;
            const ThreadFacts& thread = *node(i).facts;
-           return OfBusyLoop(draft) || node(i).retries || thread.wait.rechecks ||
-                  NapsAndLooks(thread) || thread.wait.kind == WaitKind::kRanks ||
-                  NapsForDatabase(thread) || NapsForFileLocks(thread);
+           return node(i).retries || thread.wait.rechecks || NapsAndLooks(thread) ||
+                  thread.wait.kind == WaitKind::kRanks || NapsForDatabase(thread) ||
+                  NapsForFileLocks(thread);
          });
 }
 
