@@ -48,7 +48,7 @@ void ReadTables(std::string_view input) {
   auto symbols = go.Read();
   FUZZ_REQUIRE(symbols.ok() || !symbols.status().message().empty());
   if (!symbols.ok()) return;
-  FUZZ_REQUIRE(symbols->functions().size() <= input.size());
+  FUZZ_REQUIRE(symbols->TakeFunctions().size() <= input.size());
   for (uint64_t pc = go.kText; pc < go.kTextEnd; pc += 0x28)
     FUZZ_REQUIRE(symbols->At(pc).size() <= kMostOfOnePlace);
 }

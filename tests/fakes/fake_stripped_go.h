@@ -54,6 +54,18 @@ class FakeStrippedGo : public FakeMemory {
     Put(table_ + line * go_layout::kBytesOfLine + go_layout::kTree, sudog_);
     Put(sudog_ + go_layout::kSudogElement, semaphore);
   }
+  // So many functions whose names are one, of 4096 bytes.
+  void ShareALongName(uint32_t functions) {
+    constexpr size_t kLong = 4096;
+    const uint64_t name = Block(kLong);
+    PutText(name, std::string(kLong, 'f'));
+    Put(functions_.begin + go_layout::kNameOfCode, static_cast<uint32_t>(name - names_.begin));
+    Put<uint64_t>(module_ + go_layout::kFunctionNames + 8, name + kLong - names_.begin);
+    const uint64_t places = Block((functions + 1) * 8);
+    for (uint32_t i = 0; i <= functions; ++i) Put(places + 8 * i, i);
+    Put(module_ + go_layout::kFunctionTable, places);
+    Put(module_ + go_layout::kFunctionTable + 8, uint64_t{functions} + 1);
+  }
   uint64_t all() const { return all_; }
   uint64_t table() const { return table_; }
   uint64_t heap() const { return heap_; }

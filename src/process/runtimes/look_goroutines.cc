@@ -128,15 +128,12 @@ void ProcessLook::TellOfGo(const MemoryMapping& data) {
   }
   auto found = GoSymbols::Read(ranges, read_memory_);
   if (!found.ok()) return Warn("the program has no symbols: " + found.status().message());
-  const auto symbols = std::make_shared<const GoSymbols>(std::move(*found));
+  const auto symbols = std::make_shared<GoSymbols>(std::move(*found));
   StackWalker::CodeNames names;
-  const auto add = [](const std::vector<GoSymbols::Symbol>& from,
-                      std::vector<StackWalker::Function>* into) {
-    for (const GoSymbols::Symbol& each : from)
-      into->push_back({each.address, each.bytes, each.name});
-  };
-  add(symbols->functions(), &names.functions);
-  add(symbols->variables(), &names.variables);
+  for (GoSymbols::Symbol& each : symbols->TakeFunctions())
+    names.functions.push_back({each.address, each.bytes, std::move(each.name)});
+  for (const GoSymbols::Symbol& each : symbols->variables())
+    names.variables.push_back({each.address, each.bytes, each.name});
   names.frames_at = [symbols](uint64_t pc) { return symbols->At(pc); };
   walker_->Tell(data.begin, std::move(names));
 }

@@ -20,7 +20,8 @@ constexpr uint64_t kMostSearched = 256 << 20;  // that is looked through
 constexpr uint64_t kMostTable = 256 << 20;     // of its functions' heads, and of their names
 constexpr uint64_t kMostOfOne = 1 << 20;       // code of a function
 constexpr size_t kLongestName = 4096;
-constexpr size_t kBytesOfPlace = 8;  // of the structure functab
+constexpr size_t kMostNames = 64 << 20;  // bytes of them: several functions may share one
+constexpr size_t kBytesOfPlace = 8;      // of the structure functab
 
 template <typename T>
 T ValueAt(std::string_view bytes, uint64_t at) {
@@ -188,6 +189,7 @@ Result<GoSymbols> GoSymbols::Read(const std::vector<Range>& data, const ReadMemo
   const auto names = ReadTable(tables.names, 1, read);
   if (!places || !heads || !names) return Status::Io("the tables of its functions cannot be read");
   const uint64_t text = symbols.code_.extent().text_begin;
+  size_t names_bytes = 0;
   for (uint64_t i = 0; i + 1 < tables.places.count; ++i) {
     const auto begin = ValueAt<uint32_t>(*places, i * kBytesOfPlace);
     const auto head = ValueAt<uint32_t>(*places, i * kBytesOfPlace + sizeof begin);
@@ -198,6 +200,8 @@ Result<GoSymbols> GoSymbols::Read(const std::vector<Range>& data, const ReadMemo
     if (name >= names->size()) continue;
     const size_t length =
         strnlen(names->data() + name, std::min(names->size() - name, kLongestName));
+    names_bytes += length;
+    if (names_bytes > kMostNames) return Status::Io("the names of its functions are too long");
     symbols.functions_.push_back(
         {text + begin, next - begin, std::string(names->data() + name, length)});
   }

@@ -10,6 +10,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/status.h"
@@ -38,7 +39,8 @@ class GoSymbols {
   // not found there.
   static Result<GoSymbols> Read(const std::vector<Range>& data, const ReadMemory& read);
 
-  const std::vector<Symbol>& functions() const { return functions_; }  // by address
+  // By address; once.
+  std::vector<Symbol> TakeFunctions() { return std::move(functions_); }
   // Of the runtime's, those that GoReader asks for, as far as they were found.
   const std::vector<Symbol>& variables() const { return variables_; }
   // The innermost first; the last was not inlined. Empty: nothing is known of the place.

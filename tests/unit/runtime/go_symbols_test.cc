@@ -39,7 +39,7 @@ TEST(GoSymbols, AreFunctionsAndLinesOfTheRuntimesTables) {
   auto symbols = go.Read();
   ASSERT_TRUE(symbols.ok()) << symbols.status().message();
   std::vector<std::string> names;
-  for (const GoSymbols::Symbol& each : symbols->functions()) {
+  for (const GoSymbols::Symbol& each : symbols->TakeFunctions()) {
     EXPECT_EQ(each.address, FakeStrippedGo::kText + 0x100 * names.size());
     EXPECT_EQ(each.bytes, 0x100u);
     names.push_back(each.name);
@@ -91,6 +91,14 @@ TEST(GoSymbols, AreNotFoundWithoutTheHeadOfTheTables) {
   const auto symbols = newer.Read();
   ASSERT_FALSE(symbols.ok());
   EXPECT_THAT(symbols.status().message(), HasSubstr("are not found"));
+}
+
+TEST(GoSymbols, AreNotKeptWithoutEndWhereAllShareALongName) {
+  FakeStrippedGo go;
+  go.ShareALongName(20'000);
+  const auto symbols = go.Read();
+  ASSERT_FALSE(symbols.ok());
+  EXPECT_THAT(symbols.status().message(), HasSubstr("too long"));
 }
 
 TEST(GoSymbols, BearDamage) {
