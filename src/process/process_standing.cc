@@ -12,11 +12,23 @@ namespace hangscope {
 namespace {
 
 // Who uses more of a CPU than this between two naps works.
-constexpr TimeNs kMostOfNap = 20;  // one part in so many
+constexpr TimeNs kMostOfNap = 20;    // one part in so many
+constexpr TimeNs kMostOfMoment = 3;  // and of the few milliseconds between two looks
 
 std::string WaitsFor(const ThreadFacts& thread, const SystemSample& look) {
   const std::string what = WaitedFor(thread, look);
   return ThreadLabel(thread) + (what.empty() ? " sleeps" : " waits for " + what);
+}
+
+bool Naps(const ThreadFacts& thread) {
+  return thread.state == ThreadState::kSleeping && thread.wait.has_timeout;
+}
+
+bool Runs(const ThreadFacts& thread) { return thread.state == ThreadState::kRunning; }
+
+// At most one part in `parts` of a CPU.
+bool UsesLittle(const ThreadFacts& before, const ThreadFacts& now, TimeNs passed, TimeNs parts) {
+  return (now.cpu_time - before.cpu_time) * parts <= passed;
 }
 
 // Why nothing can be said of who could end its wait.
@@ -111,20 +123,23 @@ class Standing {
     return threads;
   }
 
-  // Asleep for a set time, whether or not it woke meanwhile: on a busy machine it may have woken
-  // before one of the looks, and not run yet.
+  // Asleep for a set time in one of the looks, whether or not it woke meanwhile: on a busy machine
+  // it may have woken before the others, and not run yet.
   bool IsTicker(const ThreadFacts& now) const {
-    const auto naps = [](const ThreadFacts& thread) {
-      return thread.state == ThreadState::kSleeping && thread.wait.has_timeout;
-    };
-    const auto wakes = [](const ThreadFacts& thread) {
-      return thread.state == ThreadState::kRunning;
-    };
     const auto at = before_.find(now.tid);
-    if (at == before_.end()) return false;
-    const ThreadFacts& before = *at->second;
-    if (!(naps(before) && (naps(now) || wakes(now))) && !(wakes(before) && naps(now))) return false;
-    return (now.cpu_time - before.cpu_time) * kMostOfNap <= look_.begin - looks_.front().begin;
+    if (at == before_.end() || !(Naps(*at->second) || Runs(*at->second)) ||
+        !(Naps(now) || Runs(now)))
+      return false;
+    const ThreadFacts* last = &now;
+    TimeNs end = look_.begin;
+    bool has_napped = Naps(*at->second) || Naps(now);
+    for (const SystemSample& look : looks_) {
+      const ThreadFacts* const other = looks_.size() > 2 ? FindThread(look, now.tid) : nullptr;
+      if (other == nullptr) continue;
+      has_napped = has_napped || Naps(*other);
+      if (look.begin > end) last = other, end = look.begin;
+    }
+    return has_napped && UsesLittle(*at->second, *last, end - looks_.front().begin, kMostOfNap);
   }
 
   void Add(uint32_t i) {
@@ -283,6 +298,14 @@ std::set<int> AskedProcesses(const SystemSample& look) {
   std::set<int> asked(look.asked.begin(), look.asked.end());
   if (asked.empty() && !look.processes.empty()) asked.insert(look.processes[0].pid);
   return asked;
+}
+
+bool MayBeTicker(const std::vector<SystemSample>& looks, int tid) {
+  const ThreadFacts* const before = FindThread(looks.front(), tid);
+  const ThreadFacts* const now = FindThread(looks.back(), tid);
+  if (before == nullptr || now == nullptr) return false;
+  return (Naps(*before) || Runs(*before)) && (Naps(*now) || Runs(*now)) &&
+         UsesLittle(*before, *now, looks.back().begin - looks.front().begin, kMostOfMoment);
 }
 
 ProcessStanding StandingOf(const std::vector<SystemSample>& looks, const ProcessGraph& graph,

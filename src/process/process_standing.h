@@ -14,6 +14,10 @@ namespace hangscope {
 // Whom a look asks about.
 std::set<int> AskedProcesses(const SystemSample& look);
 
+// Whether a thread that moves may do no more than nap and look, as far as two looks tell: on a busy
+// machine it may wait for a CPU in both. One between them, or soon after, that sees it nap tells.
+bool MayBeTicker(const std::vector<SystemSample>& looks, int tid);
+
 // `looks` are those that `graph` was made of; `stuck`: its nodes that nobody who moves could
 // release; `findings`: what is said of them.
 ProcessStanding StandingOf(const std::vector<SystemSample>& looks, const ProcessGraph& graph,

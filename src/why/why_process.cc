@@ -16,6 +16,7 @@
 #include "base/utf8.h"
 #include "process/process_draft.h"
 #include "process/process_json.h"
+#include "process/process_standing.h"
 #include "process/process_text.h"
 #include "process/process_verdict.h"
 #include "process/process_words.h"
@@ -377,6 +378,29 @@ void ObserveStop(Clock& clock, ProcessInspector& inspector, const WhyProcessOpti
   if (again.ok()) *two = std::move(*again);
 }
 
+// Who ticks beside a hang is no sign that anybody goes on. Where a busy machine let it wait for a
+// CPU in both looks, a few more tell. The newest stays the one that tells most.
+void ObserveTickers(Clock& clock, ProcessInspector& inspector, const WhyProcessOptions& options,
+                    InspectOptions inspect, TwoLooks* two) {
+  constexpr int kTries = 4;
+  constexpr TimeNs kApart = 25 * kMillisecond;
+  inspect.stop = inspect.step_running = inspect.stacks = inspect.remote_ends = false;
+  const auto may_tick = [&](int tid) { return MayBeTicker(two->looks, tid); };
+  for (int tries = 0; tries < kTries; ++tries) {
+    const std::vector<int>& moving = two->judgement.standing.moving;
+    if (!two->judgement.IsBad() || moving.empty() ||
+        !std::all_of(moving.begin(), moving.end(), may_tick))
+      return;
+    clock.Sleep(kApart);
+    auto look = inspector.Inspect(options.pid, inspect);
+    if (!look.ok() || !IsOf(options.pid, *look)) return;
+    two->looks.insert(std::prev(two->looks.end()), std::move(*look));
+    if (two->looks.back().longest_stop > 0)
+      LeaveOutStops(two->looks.back(), std::span(two->looks).subspan(1, two->looks.size() - 2));
+    two->judgement = JudgeProcess(two->looks);
+  }
+}
+
 Result<TwoLooks> SampleTwice(Clock& clock, ProcessInspector& inspector,
                              const WhyProcessOptions& options, InspectOptions inspect = {}) {
   auto two = SamplePair(clock, inspector, options, inspect);
@@ -418,6 +442,8 @@ Result<TwoLooks> SampleTwice(Clock& clock, ProcessInspector& inspector,
     two->looks = std::move(*joined);
   }
   two->judgement = JudgeProcess(two->looks);
+  if (options.observes_retries && options.others.empty())
+    ObserveTickers(clock, inspector, options, inspect, &*two);
   return two;
 }
 

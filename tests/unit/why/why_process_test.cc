@@ -19,6 +19,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 using ::testing::StartsWith;
 
 SystemSample Locked() {
@@ -157,6 +158,39 @@ TEST(WhyProcess, WhoIsAwakeBetweenTwoTriesIsAsleepInAnotherLook) {
 }
 
 // Whoever waits longer than a moment is told for what.
+// Beside who waits for itself: one that naps, and had to wait for a CPU when it was looked at.
+TEST(WhyProcess, ATickerThatWaitsForACpuIsAsleepInAnotherLook) {
+  FakeClock clock;
+  SystemSample look = Locked();
+  ThreadFacts ticker;
+  ticker.pid = 10, ticker.tid = 11, ticker.name = "ticker";
+  ticker.state = ThreadState::kRunning;
+  look.processes[0].threads.push_back(ticker);
+  const auto at = [&](TimeNs begin, TimeNs cpu_time, bool naps) {
+    SystemSample now = look;
+    now.begin = now.end = begin;
+    ThreadFacts& thread = now.processes[0].threads[1];
+    thread.cpu_time = cpu_time;
+    if (naps) thread.state = ThreadState::kSleeping, thread.wait.has_timeout = true;
+    return now;
+  };
+  const auto ask = [&](TimeNs cpu_time, bool naps) {
+    FakeProcessInspector inspector;
+    inspector.Add(at(kSecond, 0, false));
+    inspector.Add(at(kSecond + 50 * kMillisecond, kMillisecond, false));
+    inspector.Add(at(kSecond + 80 * kMillisecond, kMillisecond, false));
+    inspector.Add(at(kSecond + 110 * kMillisecond, cpu_time, naps));
+    const auto report = AskWhyProcess(clock, inspector, Options());
+    return std::pair(report.ok() ? report->text : report.status().message(),
+                     inspector.asked.size());
+  };
+  EXPECT_EQ(ask(kMillisecond, true).second, 4u) << "no more than it takes";
+  EXPECT_THAT(ask(kMillisecond, true).first, Not(HasSubstr("partial")));
+  EXPECT_THAT(ask(20 * kMillisecond, true).first, HasSubstr("partial")) << "it works";
+  EXPECT_THAT(ask(kMillisecond, false).first, HasSubstr("partial")) << "it never naps";
+  EXPECT_EQ(ask(kMillisecond, false).second, 6u);
+}
+
 TEST(WhyProcess, WhatTakesLongIsSaidAfterAMoment) {
   const auto told = [](bool naps) {
     FakeClock clock;
