@@ -51,6 +51,17 @@ void NameFamily(const ProcFolder& proc, int pid, WaitFile* file) {
   file->others_unsure = true;
 }
 
+// Whoever sent to it last, and whoever received from it last, is one of those who were told its
+// number by their parents: then nobody else is known to have been told.
+bool IsUsedWithin(const WaitFile& file, const MessageQueueLine& queue) {
+  const auto is_told = [&](int user) {
+    return std::any_of(file.others.begin(), file.others.end(),
+                       [user](const auto& other) { return other.first == user; });
+  };
+  return queue.last_sender != 0 && is_told(queue.last_sender) &&
+         (queue.last_receiver == 0 || is_told(queue.last_receiver));
+}
+
 }  // namespace
 
 bool IsPrivate(std::string_view text, int id) {
@@ -113,10 +124,13 @@ WaitFile DescribeMessageQueue(const ProcFolder& proc, int pid, int id, bool want
                                   [&](const MessageQueueLine& each) { return each.id == id; });
   if (queue == queues.end()) return file;
   if (queue->key != 0) file.name += fmt::format(" (key {:#x})", static_cast<unsigned>(queue->key));
-  file.others_unsure = queue->key != 0;
-  const bool is_named =
-      NameUser(proc, pid, wants_read ? queue->last_sender : queue->last_receiver, &file);
-  if (!is_named && queue->key == 0) NameFamily(proc, pid, &file);
+  file.others_unsure = true;
+  if (queue->key == 0) {
+    NameFamily(proc, pid, &file);
+    file.others_unsure = !IsUsedWithin(file, *queue);
+    if (!file.others_unknown) return file;
+  }
+  NameUser(proc, pid, wants_read ? queue->last_sender : queue->last_receiver, &file);
   return file;
 }
 

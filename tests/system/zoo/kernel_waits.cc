@@ -299,6 +299,73 @@ void SysvQueue(long) {
   AsTwo([] { ReceiveType(1); }, [] { ReceiveType(2); });
 }
 
+void MakeMessageQueue() {
+  message_queue = msgget(IPC_PRIVATE, 0600);
+  Must(message_queue >= 0, "msgget");
+  RemoveAtEnd([] { msgctl(message_queue, IPC_RMID, nullptr); });
+}
+
+void SendType(long type) {
+  Message message = {type, "job"};
+  msgsnd(message_queue, &message, sizeof message.text, 0);
+}
+
+constexpr long kJob = 1, kResult = 2, kUrgent = 3;
+
+[[noreturn]] void WorkForEver() {
+  for (;;) {
+    ReceiveType(kJob);
+    SendType(kResult);
+  }
+}
+
+// Its worker takes no jobs of that kind.
+void SysvQueueUrgent(long) {
+  MakeMessageQueue();
+  if (fork() == 0) WorkForEver();
+  SendType(kJob);
+  ReceiveType(kResult);
+  SendType(kUrgent);
+  Ready();
+  ReceiveType(kResult);
+}
+
+// Its workers wait for jobs that come when somebody asks it.
+void SysvQueueOfServer(long) {
+  MakeMessageQueue();
+  if (fork() == 0) WorkForEver();
+  SendType(kJob);
+  ReceiveType(kResult);
+  Ready();
+  ReadByte(0);
+}
+
+// One of the workers takes its time.
+void SysvQueueSlow(long) {
+  MakeMessageQueue();
+  if (fork() == 0) WorkForEver();
+  if (fork() == 0) {
+    ReceiveType(kUrgent);
+    NapForLong();
+    SendType(kResult);
+    _exit(0);
+  }
+  SendType(kJob);
+  ReceiveType(kResult);
+  SendType(kUrgent);
+  Ready();
+  ReceiveType(kResult);
+}
+
+// Whoever is told its number sends to it.
+void SysvQueueTold(long) {
+  MakeMessageQueue();
+  printf("%d\n", message_queue);
+  if (fork() == 0) WorkForEver();
+  Ready();
+  for (;;) ReceiveType(kResult);
+}
+
 mqd_t MakeQueue(const char* what, bool keep_name = false) {
   snprintf(queue_name, sizeof queue_name, "/hangscope-zoo-%s-%d", what, getpid());
   mq_attr attributes = {};
@@ -1549,6 +1616,10 @@ const Program kPrograms[] = {
     {"sysv-crossed", SysvSemaphores},
     {"sysv-twice", SysvSemaphoreTwice},
     {"sysv-queue", SysvQueue},
+    {"sysv-queue-urgent", SysvQueueUrgent},
+    {"sysv-queue-server", SysvQueueOfServer},
+    {"sysv-queue-slow", SysvQueueSlow},
+    {"sysv-queue-told", SysvQueueTold},
     {"queues-crossed", QueuesCrossed},
     {"queue-own", QueueOwn},
     {"queue-full", QueueFull},

@@ -1,8 +1,13 @@
 // Semaphores and message queues: of System V, whose holders nobody records, and of POSIX.
 #include "proc/ipc/system_v.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
 
 #include "unit/process/process_story.h"
 
@@ -79,6 +84,55 @@ TEST(SystemV, QueuesAreListedWithWhoUsedThemLast) {
   EXPECT_EQ(queues[0].last_sender, 12808);
   EXPECT_EQ(queues[0].last_receiver, 12812);
   EXPECT_EQ(queues[1].key, 305419896);
+}
+
+// A /proc of 10, its child 20, and 30, a stranger, with a queue that 10 has made without a key.
+class OwnQueue : public ::testing::Test {
+ protected:
+  OwnQueue() {
+    PutLink("self/ns/ipc", "ipc:[1]");
+    PutProcess(10, 1);
+    PutProcess(20, 10);
+    PutProcess(30, 1);
+  }
+  ~OwnQueue() override { std::filesystem::remove_all(root_); }
+
+  // What 10 waits for.
+  WaitFile UsedBy(int last_sender, int last_receiver) {
+    std::filesystem::create_directories(root_ / "sysvipc");
+    std::ofstream(root_ / "sysvipc/msg")
+        << fmt::format("0 2 600 12 1 {} {} 0 0 0 0\n", last_sender, last_receiver);
+    return DescribeMessageQueue(ProcFolder(root_.string()), 10, 2, true);
+  }
+
+ private:
+  void PutProcess(int pid, int parent) {
+    const std::string folder = std::to_string(pid);
+    PutLink(folder + "/ns/ipc", "ipc:[1]");
+    PutLink(folder + "/exe", pid == 30 ? "/bin/sh" : "/bin/program");
+    std::ofstream(root_ / folder / "stat") << fmt::format(
+        "{} (program) S {} 1 1 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 5 0 0\n", pid, parent);
+  }
+  void PutLink(const std::string& path, const std::string& target) {
+    std::filesystem::create_directories((root_ / path).parent_path());
+    std::filesystem::create_symlink(target, root_ / path);
+  }
+
+  const std::filesystem::path root_ =
+      std::filesystem::temp_directory_path() / fmt::format("hangscope-own-queue-{}", getpid());
+};
+
+TEST_F(OwnQueue, IsOfTheFamilyWhereOnlyThatHasUsedIt) {
+  const auto is_surely_theirs = [](const WaitFile& file) {
+    EXPECT_EQ(file.others, (std::vector<std::pair<int, int>>{{10, -1}, {20, -1}}));
+    EXPECT_FALSE(file.others_unknown);
+    return !file.others_unsure;
+  };
+  EXPECT_TRUE(is_surely_theirs(UsedBy(10, 20)));
+  EXPECT_TRUE(is_surely_theirs(UsedBy(20, 0)));
+  EXPECT_FALSE(is_surely_theirs(UsedBy(0, 0))) << "its number may be told yet";
+  EXPECT_FALSE(is_surely_theirs(UsedBy(30, 20))) << "a stranger was told its number";
+  EXPECT_FALSE(is_surely_theirs(UsedBy(10, 30)));
 }
 
 TEST(SystemV, WhatHasNoKeyIsUsedByTheFamilyOfItsUser) {
