@@ -2,6 +2,7 @@
 
 namespace hangscope::fuzz {
 
+void FuzzBash(std::string_view input);
 void FuzzBus(std::string_view input);
 void FuzzCatalog(std::string_view input);
 void FuzzCode(std::string_view input);
@@ -27,14 +28,14 @@ void FuzzWatch(std::string_view input);
 
 std::span<const Fuzzer> Fuzzers() {
   static constexpr Fuzzer kFuzzers[] = {
-      {"bus", FuzzBus},     {"catalog", FuzzCatalog},   {"code", FuzzCode},
-      {"core", FuzzCore},   {"debugger", FuzzDebugger}, {"elf", FuzzElf},
-      {"etm", FuzzEtm},     {"exec", FuzzExec},         {"gdb", FuzzGdb},
-      {"go", FuzzGo},       {"jvm", FuzzJvm},           {"log", FuzzLog},
-      {"perf", FuzzPerf},   {"postgres", FuzzPostgres}, {"python", FuzzPython},
-      {"ring", FuzzRing},   {"ruby", FuzzRuby},         {"scope", FuzzScope},
-      {"trace", FuzzTrace}, {"units", FuzzUnits},       {"v8", FuzzV8},
-      {"watch", FuzzWatch},
+      {"bash", FuzzBash},     {"bus", FuzzBus},     {"catalog", FuzzCatalog},
+      {"code", FuzzCode},     {"core", FuzzCore},   {"debugger", FuzzDebugger},
+      {"elf", FuzzElf},       {"etm", FuzzEtm},     {"exec", FuzzExec},
+      {"gdb", FuzzGdb},       {"go", FuzzGo},       {"jvm", FuzzJvm},
+      {"log", FuzzLog},       {"perf", FuzzPerf},   {"postgres", FuzzPostgres},
+      {"python", FuzzPython}, {"ring", FuzzRing},   {"ruby", FuzzRuby},
+      {"scope", FuzzScope},   {"trace", FuzzTrace}, {"units", FuzzUnits},
+      {"v8", FuzzV8},         {"watch", FuzzWatch},
   };
   return kFuzzers;
 }

@@ -12,6 +12,7 @@
 
 #include "fakes/debugger_folder.h"
 #include "fakes/etm_bytes.h"
+#include "fakes/fake_bash.h"
 #include "fakes/fake_clock.h"
 #include "fakes/fake_file_system.h"
 #include "fakes/fake_go_program.h"
@@ -385,6 +386,15 @@ void WritePostgres() {
   Write("postgres", "queue", table.image());
 }
 
+// A shell in a function of a script, and such a script.
+void WriteBash() {
+  const FakeBashStory story;
+  Write("bash", "deploy", FakeBash(story.bash).image());
+  Write("bash", "script",
+        "serve() {\n  exec 5<$d/requests 6>>\"$d/log\"\n  read x <&5 # no > file\n}\n"
+        "serve\n(\n  cat <'a b' >|c\n) &\n");
+}
+
 // Two threads that want each other's Mutex, one for a Monitor, a queue, a child, and one that waits
 // to run.
 void WriteRuby() {
@@ -463,6 +473,7 @@ int main(int argc, char** argv) {
   WriteGo();
   WriteJvm();
   WritePostgres();
+  WriteBash();
   WriteRuby();
   Write("v8", "wait", FakeScriptStack().v8.image());
   WritePython();

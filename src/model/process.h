@@ -55,7 +55,7 @@ constexpr std::string_view ThreadStateName(ThreadState state) {
 
 // What a frame's code is written in: machine code of any language, or code that a runtime
 // evaluates.
-enum class FrameLanguage { kNative, kPython, kJava, kJavaScript, kRuby };
+enum class FrameLanguage { kNative, kPython, kJava, kJavaScript, kRuby, kShell };
 
 constexpr std::string_view FrameLanguageName(FrameLanguage language) {
   switch (language) {
@@ -67,6 +67,8 @@ constexpr std::string_view FrameLanguageName(FrameLanguage language) {
       return "javascript";
     case FrameLanguage::kRuby:
       return "ruby";
+    case FrameLanguage::kShell:
+      return "shell";
     case FrameLanguage::kNative:
       break;
   }

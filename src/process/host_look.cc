@@ -163,7 +163,7 @@ ThreadFacts ReadThread(const SavedJson& json, int pid, int tid) {
     if (thread.stack.size() == kMostFramesOfLook) break;
     thread.stack.push_back({ReadAddress(frame, "pc"), TextField(frame, "function"),
                             TextField(frame, "source"), TextField(frame, "module"),
-                            ByName(TextField(frame, "language"), FrameLanguage::kRuby,
+                            ByName(TextField(frame, "language"), FrameLanguage::kShell,
                                    FrameLanguageName, FrameLanguage::kNative),
                             TrueField(frame, "of_system")});
   }

@@ -169,7 +169,7 @@ class DraftFinder {
   void JoinVictims(int pid, const std::vector<uint32_t>& more);
   void AddDraft(FindingDraft draft);
   bool IsExplained(int pid) const { return explained_.count(pid) != 0; }
-  void JoinSpins();
+  void JoinAcrossProcesses();
   void AddUnownedLocks(int pid);
   void AddHoldersOfPipes(int pid);
   bool AsksItself(uint32_t index) const;
@@ -487,8 +487,9 @@ void DraftFinder::AddWeakOf(int pid, std::vector<uint32_t> roots,
   for (auto& [kind, draft] : drafts) AddDraft(std::move(draft));
 }
 
-// Processes that spin on each other's words or pipes hang together.
-void DraftFinder::JoinSpins() {
+// Processes that spin on each other's words or pipes hang together, and those that wait for what
+// the others would have to signal.
+void DraftFinder::JoinAcrossProcesses() {
   const auto leads_to = [&](const FindingDraft& from, const FindingDraft& to) {
     const std::set<int> pids = judged_.PidsOf(to.members);
     return std::any_of(from.members.begin(), from.members.end(), [&](uint32_t i) {
@@ -500,8 +501,10 @@ void DraftFinder::JoinSpins() {
   };
   for (size_t a = 0; a < drafts_.size(); ++a) {
     for (size_t b = drafts_.size(); b-- > a + 1;) {
-      if (drafts_[a].kind != FindingKind::kSpin || drafts_[b].kind != FindingKind::kSpin ||
-          !leads_to(drafts_[a], drafts_[b]) || !leads_to(drafts_[b], drafts_[a]))
+      const FindingKind kind = drafts_[a].kind;
+      if ((kind != FindingKind::kSpin && kind != FindingKind::kLostWakeup) ||
+          drafts_[b].kind != kind || !leads_to(drafts_[a], drafts_[b]) ||
+          !leads_to(drafts_[b], drafts_[a]))
         continue;
       FindingDraft& into = drafts_[a];
       FindingDraft& from = drafts_[b];
@@ -820,7 +823,7 @@ std::vector<FindingDraft> DraftFinder::Find() {
   for (const WaitCause& cause : FindCauses(judged_.graph.Reduced(judged_.stuck))) JudgeCause(cause);
   AddTaskCircles();
   AddWeak();
-  JoinSpins();
+  JoinAcrossProcesses();
   for (const int pid : judged_.asked) {
     if (!IsExplained(pid)) AddUnownedLocks(pid);
     if (!IsExplained(pid)) AddHoldersOfPipes(pid);

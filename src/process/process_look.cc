@@ -307,6 +307,7 @@ void ProcessLook::SayWhatCannotBeSeen() {
     if (walker_ != nullptr) FindJava();
     if (walker_ != nullptr) FindNode();
     if (walker_ != nullptr) FindRuby();
+    if (walker_ != nullptr) FindShell();
     if (walker_ != nullptr) FindPostgres();
     FindRank();
   }
@@ -471,6 +472,7 @@ void ProcessLook::AddLanguages(Work* work, ThreadFacts* thread) {
   AddPython(work, thread);
   AddScripts(*work, thread);
   AddRubyTo(work, thread);
+  AddShellTo(thread);
 }
 
 void ProcessLook::AddPython(Work* work, ThreadFacts* thread) {
@@ -604,10 +606,9 @@ std::string ProcessLook::VariableName(uint64_t address) {
   if (const auto thread = ThreadWithStackAt(address))
     return fmt::format("on the stack of thread {}", *thread);
   const MemoryMapping* const mapping = FindMapping(mappings_, address);
+  // The name of memory without a file, or of a file that has gone, says nothing.
   const bool has_no_name =
-      mapping != nullptr && mapping->shared &&
-      (mapping->path.starts_with("/dev/zero") || mapping->path.starts_with("/memfd:") ||
-       mapping->path.starts_with("/SYSV"));
+      mapping != nullptr && mapping->shared && mapping->path.ends_with(" (deleted)");
   return walker_ != nullptr && has_no_name ? walker_->PointerTo(mapping->begin, address) : "";
 }
 
@@ -752,8 +753,9 @@ void ProcessLook::ExplainSharedWord(const FutexWord& word, ThreadWait* wait) {
   wait->sharers.assign(sharers.begin(), sharers.end());
   const auto name = context_.files.NameOfMapped(living_, *mapping);
   wait->is_public = name.has_value();
-  if (name && !name->empty())
-    wait->shared_name = *name + wait->shared_name.substr(wait->shared_name.rfind('+'));
+  if (!name || name->empty()) return;
+  wait->shared_name = *name + wait->shared_name.substr(wait->shared_name.rfind('+'));
+  if (wait->variable.starts_with('*')) wait->variable.clear();  // the file's own says more
 }
 
 void ProcessLook::LeadToProcessOf(int thread) {

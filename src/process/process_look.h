@@ -27,6 +27,7 @@
 #include "process/step_helper.h"
 #include "process/steps/memory_writers.h"
 #include "process/system_call.h"
+#include "runtime/bash/bash_reader.h"
 #include "runtime/go/go_reader.h"
 #include "runtime/jvm/jvm_threads.h"
 #include "runtime/postgres/postgres_reader.h"
@@ -191,6 +192,9 @@ class ProcessLook {
   void ExplainRubyWait(const RubyThread& ruby, const Work& work, ThreadFacts* thread);
   void ExplainInterpreterOfRuby(uint64_t holder, ThreadWait* wait) const;
   std::optional<int> ThreadOfRuby(uint64_t address) const;
+  void FindShell();
+  void AddShellTo(ThreadFacts* thread) const;
+  bool ScriptOpensLater(const WaitFile& wanted) const;
   void AddLanguages(Work* work, ThreadFacts* thread);
   void SayWhatCannotBeSeen();
   void ExplainThread(size_t i);
@@ -204,7 +208,7 @@ class ProcessLook {
   void AddPython(Work* work, ThreadFacts* thread);
   void ExplainWait(const Work& work, ThreadFacts* thread);
   void ExplainOpen(int tid, const TaskSystemCall& call, ThreadWait* wait);
-  bool OpensLater(const std::string& text);
+  bool OpensLater(const WaitFile& wanted);
   bool CallsAnOpen(uint64_t begin);
   void ExplainTransfer(const Work& work, ThreadWait* wait);
   void ExplainFault(const Work& work, ThreadWait* wait);
@@ -301,6 +305,7 @@ class ProcessLook {
   std::unique_ptr<RubyReader> ruby_;
   std::string ruby_module_;                    // the file that the interpreter is in
   std::map<int, RubyThread> ruby_threads_;     // by thread
+  std::vector<BashFrame> shell_frames_;        // of the script that it runs
   bool is_java_ = false;                       // whatever could be read of it
   std::map<size_t, JavaThread> java_threads_;  // by the index of facts_.threads
   std::string python_module_;                  // the file that the interpreter is in

@@ -134,7 +134,7 @@ void ProcessLook::FindOpeners(ProcessLook& other) {
     if (!SeesSameFiles(context_.proc, pid_) || !SeesSameFiles(context_.proc, other.pid_)) return;
     const bool is_one_name = file.name.starts_with('/') ||
                              (cwd && cwd == context_.proc.Link(fmt::format("{}/cwd", other.pid_)));
-    if (!is_one_name || !other.OpensLater(file.name)) continue;
+    if (!is_one_name || !other.OpensLater(file)) continue;
     file.others.emplace_back(other.pid_, -1);
     file.is_public = true;
   }
@@ -154,12 +154,15 @@ bool ProcessLook::CallsAnOpen(uint64_t begin) {
   return false;
 }
 
-// One of its threads is in a function whose code opens a file of this name further on.
-bool ProcessLook::OpensLater(const std::string& text) {
+// One of its threads is in a function whose code opens a file of this name further on, or its
+// script does.
+bool ProcessLook::OpensLater(const WaitFile& wanted) {
   constexpr size_t kMostPlaces = 12;
   constexpr size_t kMostCode = 16 << 10;
   constexpr size_t kMostLooked = 64;  // threads
   if (walker_ == nullptr) return false;
+  if (ScriptOpensLater(wanted)) return true;
+  const std::string& text = wanted.name;
   for (size_t each = 0; each < std::min(work_.size(), kMostLooked); ++each) {
     const Work& work = work_[each];
     for (size_t i = 0; i < std::min(work.places.size(), kMostPlaces); ++i) {

@@ -21,7 +21,7 @@ import dataclasses
 import importlib
 import typing
 
-CLASSES = ["locks", "spins", "partial", "idlers", "naps", "file_locks", "kernel_waits", "signals_fork", "processes", "daemons", "reentry", "bus", "builds", "python", "sqlite", "mpi", "mpich", "go", "channels",
+CLASSES = ["locks", "spins", "partial", "idlers", "naps", "file_locks", "kernel_waits", "signals_fork", "processes", "daemons", "reentry", "shell", "bus", "builds", "python", "sqlite", "mpi", "mpich", "go", "channels",
            "java", "node", "ruby", "postgres", "self_calls"]
 LONG_ONLY = ["mpi", "mpich", "go", "channels", "java", "node", "ruby", "postgres", "self_calls"]  # these keep several processors busy, or want a compiler or a server of their own
 DEADLOCK = "deadlock"
