@@ -60,10 +60,11 @@ constexpr size_t kMostVisits = 8'000;     // of instructions, the same ones agai
 constexpr uint64_t kMostOfCalled = 512;   // of a function that is called, and has returned
 constexpr uint64_t kWord = 8;
 constexpr size_t kRegisters = 16;
-constexpr size_t kStack = 7;   // DWARF's number of rsp
-constexpr size_t kFrame = 6;   // of rbp
-constexpr size_t kOutput = 0;  // of rax
-constexpr size_t kSaved = 3;   // of rbx
+constexpr size_t kStack = 7;    // DWARF's number of rsp
+constexpr size_t kFrame = 6;    // of rbp
+constexpr size_t kOutput = 0;   // of rax
+constexpr size_t kSaved = 3;    // of rbx
+constexpr size_t kClosure = 1;  // of rdx: in Go, what a closure has from the function that made it
 
 // Something that is not known, and a distance from it; of id 0, the number itself.
 struct Value {
@@ -74,6 +75,8 @@ struct Value {
 
 constexpr uint64_t kEntryStack = 1;  // what the stack pointer was at the function's begin
 constexpr uint64_t kFirstArgument = 2;
+constexpr uint64_t kFirstClosureStack = kFirstArgument + kRegisters;
+constexpr int kDeepestClosure = 3;
 constexpr uint64_t kFirstLoad = 1u << 8;  // what memory has at a place that is none of the stack
 constexpr uint64_t kFirstSlot = 1u << 20;
 constexpr int kMostLoads = 4;  // one within another
@@ -248,12 +251,16 @@ class Follower {
 
   // To the place; false: it is not known what is so there.
   bool Follow() {
-    if (!is_open_ || place_.bytes == 0 || place_.bytes > kMostCode) return false;
-    code_.resize(place_.bytes);
-    if (!read_(place_.function, code_.data(), code_.size())) return false;
     State entry;
     for (size_t i = 0; i < kRegisters; ++i) entry.registers[i] = Value{kFirstArgument + i, 0};
     entry.registers[kStack] = Value{kEntryStack, 0};
+    return FollowFrom(entry);
+  }
+
+  bool FollowFrom(const State& entry) {
+    if (!is_open_ || place_.bytes == 0 || place_.bytes > kMostCode) return false;
+    code_.resize(place_.bytes);
+    if (!read_(place_.function, code_.data(), code_.size())) return false;
     Reach(place_.function, entry);
     for (size_t visits = 0; !open_.empty(); ++visits) {
       if (visits == kMostVisits) {
@@ -347,7 +354,7 @@ class Follower {
     std::erase_if(state->held, [id](const Value& value) { return value.id == id; });
   }
 
-  void SetUnknown(uint64_t pc, size_t number, State* state) {
+  static void SetUnknown(uint64_t pc, size_t number, State* state) {
     const Value value = Unknown(pc, number);
     Forget(value.id, state);
     state->registers[number] = value;
@@ -396,7 +403,58 @@ class Follower {
     return called.address != 0 ? std::optional(called.address) : std::nullopt;
   }
 
+  // Of Go: the code of a closure that the function has made on its stack, as each `defer` does, and
+  // calls itself.
+  std::optional<uint64_t> OwnClosure(const cs_insn& instruction, const State& state) const {
+    const cs_x86_op& operand = instruction.detail->x86.operands[0];
+    const auto number = operand.type == X86_OP_REG ? NumberOf(operand.reg) : std::nullopt;
+    const auto& closure = state.registers[kClosure];
+    if (!is_go_ || !number || !state.registers[*number] || !closure || !IsOfStack(state, *closure))
+      return std::nullopt;
+    const Value& code = *state.registers[*number];
+    return code.id == 0 && code.offset > 0 ? std::optional(static_cast<uint64_t>(code.offset))
+                                           : std::nullopt;
+  }
+
+  // What that does with what it has from the function is done here.
+  void FollowClosure(uint64_t code, State* state) {
+    const CallPlace place{code, kMostOfCalled, 0, 0, {}, CallConvention::kGo};
+    Follower closure(place, read_, lock_call_, by_code_);
+    closure.wants_returns_ = true;
+    closure.depth_ = depth_ + 1;
+    closure.loads_ = loads_;
+    State entry = *state;
+    for (size_t i = 0; i < kRegisters; ++i) {
+      if (i != kClosure) entry.registers[i] = Unknown(code, i);
+    }
+    entry.registers[kStack] = Value{kFirstClosureStack + static_cast<uint64_t>(depth_), 0};
+    entry.zero_flag.reset();
+    if (depth_ < kDeepestClosure) closure.FollowFrom(entry);
+    if (closure.was_cut_ || closure.returns_.empty()) {
+      state->held.clear();
+      state->gave_unknown = true;
+      return;
+    }
+    State end = closure.returns_.begin()->second;
+    for (const auto& [pc, each] : closure.returns_) end = Both(end, each);
+    std::erase_if(state->slots, [&](const auto& slot) {
+      const auto left = end.slots.find(slot.first);
+      return left == end.slots.end() || left->second != slot.second;
+    });
+    state->held = std::move(end.held);
+    state->given = std::move(end.given);
+    state->gave_unknown = end.gave_unknown;
+    loads_ = std::move(closure.loads_);
+    readers_.merge(closure.readers_);
+    semaphores_.merge(closure.semaphores_);
+    calls_giving_.merge(closure.calls_giving_);
+  }
+
   void Call(const cs_insn& instruction, uint64_t pc, State* state) {
+    if (const auto closure = OwnClosure(instruction, *state)) {
+      FollowClosure(*closure, state);
+      return AfterCall(pc, state);
+    }
     const auto target = TargetOf(instruction, pc);
     const auto first = state->registers[first_input_];
     const auto second = state->registers[second_input_];
@@ -437,6 +495,10 @@ class Follower {
       case LockCall::kNone:
         break;
     }
+    AfterCall(pc, state);
+  }
+
+  void AfterCall(uint64_t pc, State* state) const {
     for (size_t number = 0; number < kRegisters; ++number) {
       if (!IsKept(number)) SetUnknown(pc, number, state);
     }
@@ -785,6 +847,7 @@ class Follower {
   const ReadMemory& read_;
   const LockCallOfTarget& lock_call_;
   const LockCallOfTarget& by_code_;
+  int depth_ = 0;               // of closures, one called by the other
   bool wants_returns_ = false;  // not a place, but all ways to its ends
   bool was_cut_ = false;        // not all ways have been followed
   bool changes_first_ = false;  // it stores to the word that its first argument points to

@@ -331,6 +331,66 @@ of_go_gives_its_callers_back:
   ret
 of_go_gives_its_callers_end:
 
+of_go_deferred:
+  mov 8(%rdx), %rax
+  mov $-1, %ecx
+  lock xadd %ecx, 0x10(%rax)
+  dec %ecx
+  test %ecx, %ecx
+  jge 1f
+  call held_gave
+1: ret
+of_go_deferred_end:
+
+of_go_defers:
+  sub $0x48, %rsp
+  mov %rax, 0x50(%rsp)
+  mov $1, %edx
+  lock xadd %edx, 0x10(%rax)
+  inc %edx
+  test %edx, %edx
+  jge 1f
+  mov 0x50(%rsp), %rax
+  add $12, %rax
+  call held_semaphore
+  mov 0x50(%rsp), %rax
+1: lea of_go_deferred(%rip), %rdx
+  mov %rdx, 0x20(%rsp)
+  mov %rax, 0x28(%rsp)
+  lea 0x20(%rsp), %rdx
+  mov %rdx, 0x30(%rsp)
+  call held_wait
+of_go_defers_back:
+  mov 0x30(%rsp), %rdx
+  mov (%rdx), %rsi
+  call *%rsi
+  call held_wait
+of_go_deferred_back:
+  add $0x48, %rsp
+  ret
+of_go_defers_end:
+
+of_go_defers_of_its_callers:
+  sub $0x48, %rsp
+  lea of_go_deferred(%rip), %rdx
+  mov %rdx, 0x20(%rsp)
+  mov %rax, 0x28(%rsp)
+  lea 0x20(%rsp), %rdx
+  mov (%rdx), %rsi
+  call *%rsi
+  add $0x48, %rsp
+  ret
+of_go_defers_of_its_callers_end:
+
+of_go_calls_what_it_was_given:
+  sub $0x48, %rsp
+  mov (%rax), %rsi
+  mov %rax, %rdx
+  call *%rsi
+  add $0x48, %rsp
+  ret
+of_go_calls_what_it_was_given_end:
+
 of_go_counting:
   sub $0x48, %rsp
   mov %rax, 0x50(%rsp)
@@ -395,8 +455,12 @@ HELD_FUNCTION(unknown_in_between)
 HELD_FUNCTION(of_go)
 HELD_FUNCTION(of_go_for_reading)
 HELD_FUNCTION(of_go_counting)
+HELD_FUNCTION(of_go_defers)
+HELD_FUNCTION(of_go_defers_of_its_callers)
+HELD_FUNCTION(of_go_calls_what_it_was_given)
 HELD_FUNCTION(of_go_gives_its_callers)
-extern "C" const char held_lock[], in_the_call_back[], of_go_given_back[], of_go_waiting_back[];
+extern "C" const char held_lock[], in_the_call_back[], of_go_given_back[], of_go_waiting_back[],
+    of_go_deferred_back[];
 #undef HELD_FUNCTION
 
 uint64_t At(const void* place) { return reinterpret_cast<uint64_t>(place); }
@@ -562,6 +626,29 @@ TEST(HeldObjects, WhatACallGivesBackItsCallersDoNotHold) {
   EXPECT_EQ(gives(of_go_gives_its_callers, of_go_gives_its_callers_end), LockCall::kGivesAny);
   EXPECT_EQ(gives(of_go_for_reading, of_go_for_reading_end), LockCall::kNone);
   EXPECT_EQ(gives(of_go_counting, of_go_counting_end), LockCall::kNone);
+}
+
+// A `defer` is a closure on the stack of its function, which calls it when it ends.
+TEST(HeldObjects, WhatIsDeferredIsGivenBackAtTheEndOfItsFunction) {
+  Stack stack;
+  stack.begin = 0x10000;
+  CallPlace place;
+  place.stack_pointer = 0x10100;
+  stack.words[0x10100 + 0x50] = 0x9000;
+  place.convention = CallConvention::kGo;
+  EXPECT_THAT(HELD(of_go_defers, place, stack), ElementsAre(0x9000u));
+  const HeldObjectsAt after =
+      HeldAt(of_go_defers, of_go_deferred_back, of_go_defers_end, place, stack);
+  EXPECT_THAT(after.held, IsEmpty());
+  EXPECT_FALSE(after.gave_unknown);
+  const auto gives = [](const char* begin, const char* end) {
+    return GivesOfOthersInGo(At(begin), static_cast<uint64_t>(end - begin), ReadOwn, ByName, {});
+  };
+  EXPECT_EQ(gives(of_go_defers, of_go_defers_end), LockCall::kNone);
+  EXPECT_EQ(gives(of_go_defers_of_its_callers, of_go_defers_of_its_callers_end),
+            LockCall::kGivesAny);
+  EXPECT_EQ(gives(of_go_calls_what_it_was_given, of_go_calls_what_it_was_given_end),
+            LockCall::kGivesAny);
 }
 
 TEST(HeldObjects, TheArgumentOfTheCallIsKnown) {

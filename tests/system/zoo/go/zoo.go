@@ -203,6 +203,52 @@ func (set *deviceSet) rescan() {
 
 func (set *deviceSet) letGoOf() { set.Unlock() }
 
+type settings struct {
+	mutex  sync.RWMutex
+	values map[string]string
+}
+
+func (s *settings) get(name string) string {
+	s.mutex.RLock()
+	defer s.mutex.RUnlock()
+	return s.values[name]
+}
+
+func (s *settings) set(name, value string) {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	s.values[name] = value
+}
+
+// Reads it again and again while it has it for reading, and once somebody wants to write.
+func (s *settings) render() {
+	s.mutex.RLock()
+	defer s.mutex.RUnlock()
+	for _, name := range []string{"host", "port", "user"} {
+		time.Sleep(100 * time.Millisecond)
+		fmt.Fprintln(os.Stderr, s.get(name))
+	}
+}
+
+// Gives it back before each, with a function of its own.
+func (s *settings) renderPolitely() {
+	s.mutex.RLock()
+	release := func() { s.mutex.RUnlock() }
+	for _, name := range []string{"host", "port", "user"} {
+		release()
+		fmt.Fprintln(os.Stderr, s.get(name))
+		s.mutex.RLock()
+	}
+	defer release()
+}
+
+func (s *settings) setAfterAnHour(value string) {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	time.Sleep(time.Hour)
+	s.values["host"] = value
+}
+
 func hang(which string) bool {
 	switch which {
 	case "accounts":
@@ -255,6 +301,13 @@ func hang(which string) bool {
 		go devices.remove("disk")
 		time.Sleep(10 * time.Millisecond)
 		go devices.remove("disk")
+	case "reads-again":
+		own := &settings{values: map[string]string{"host": "here"}}
+		go own.render()
+		go func() {
+			time.Sleep(50 * time.Millisecond)
+			own.set("host", "there")
+		}()
 	case "main":
 		inside.Add(2)
 		go rebuildIndex()
@@ -321,6 +374,14 @@ func control(which string) bool {
 					checking.lock.Unlock()
 				}
 			}()
+		}
+	case "reads-politely":
+		own := &settings{values: map[string]string{"host": "here"}}
+		go own.setAfterAnHour("there")
+		time.Sleep(50 * time.Millisecond)
+		for i := 0; i < 2; i++ {
+			go own.renderPolitely()
+			go own.render()
 		}
 	case "readers":
 		for i := 0; i < 4; i++ {
