@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
+#include <termios.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -139,11 +140,29 @@ WaitFile OpenFiles::Describe(int pid, int fd, bool wants_read) {
   return file;
 }
 
-std::optional<TimeNs> OpenFiles::SocketTimeout(int pid, int fd, bool reads) {
+// A descriptor of our own of what another process has open; negative: it may not be had.
+static int Borrow(int pid, int fd) {
   const int process = static_cast<int>(syscall(SYS_pidfd_open, pid, 0));
-  if (process < 0) return std::nullopt;
-  const int socket = static_cast<int>(syscall(SYS_pidfd_getfd, process, fd, 0));
+  if (process < 0) return -1;
+  const int borrowed = static_cast<int>(syscall(SYS_pidfd_getfd, process, fd, 0));
   close(process);
+  return borrowed;
+}
+
+std::optional<TimeNs> OpenFiles::TerminalTimeout(int pid, int fd) {
+  constexpr TimeNs kUnit = 100 * kMillisecond;  // of VTIME
+  const int terminal = Borrow(pid, fd);
+  if (terminal < 0) return std::nullopt;
+  termios settings = {};
+  const int failed = tcgetattr(terminal, &settings);
+  close(terminal);
+  const bool is_timed = failed == 0 && (settings.c_lflag & ICANON) == 0 &&
+                        settings.c_cc[VMIN] == 0 && settings.c_cc[VTIME] > 0;
+  return is_timed ? std::optional(settings.c_cc[VTIME] * kUnit) : std::nullopt;
+}
+
+std::optional<TimeNs> OpenFiles::SocketTimeout(int pid, int fd, bool reads) {
+  const int socket = Borrow(pid, fd);
   if (socket < 0) return std::nullopt;
   timeval limit = {};
   socklen_t size = sizeof limit;

@@ -46,6 +46,9 @@ class OpenFiles {
   // SO_SNDTIMEO); nothing: for ever, it is no socket, or it may not be looked at. Only the socket
   // itself tells: this process has it open, too, for a moment.
   static std::optional<TimeNs> SocketTimeout(int pid, int fd, bool reads);
+  // How long a call that reads from a terminal blocks at most, as its settings say (VMIN 0, VTIME);
+  // nothing: until somebody has written a line, or so much. As above.
+  static std::optional<TimeNs> TerminalTimeout(int pid, int fd);
   // The process behind a pidfd; 0: none, or not known.
   int ProcessBehind(int pid, int fd) const;
   // The process that holds the lock which `pid` waits for, on this file of its; 0: none that is

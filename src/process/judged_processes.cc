@@ -83,6 +83,8 @@ bool IdlesInRuntime(const ThreadFacts& thread) {
 }
 
 std::tuple<WaitKind, uint64_t, std::string, int> ObjectOf(const ThreadWait& wait) {
+  // Each process has it at an address of its own.
+  if (!wait.shared_name.empty()) return {wait.kind, 0, wait.shared_name, -1};
   return {wait.kind, wait.address, wait.variable, wait.files.empty() ? -1 : wait.files[0].fd};
 }
 

@@ -91,6 +91,31 @@ bool AsksItsOwn(int pid, const FindingDraft& draft, const JudgedProcesses& judge
   });
 }
 
+// It waits for its children, which read what it has open: a handler that somebody wrote for being
+// told to end closes that. Who handles all that ends a program alike, or makes nothing of it but
+// cleans up, would not wait for one.
+bool MayLetGoInHandler(const ProcessFacts& process, const FindingDraft& draft,
+                       const JudgedProcesses& judged) {
+  constexpr uint64_t kToldToEnd = SignalBit(SIGTERM) | SignalBit(SIGHUP);
+  constexpr uint64_t kCleansUp =
+      SignalBit(SIGHUP) | SignalBit(SIGINT) | SignalBit(SIGQUIT) | SignalBit(SIGTERM);
+  const uint64_t caught = process.caught_signals & ~process.runtime_signals;
+  if ((caught & kToldToEnd) == 0 || (caught & kCleansUp) == kCleansUp || HandlesEachEnd(process))
+    return false;
+  const auto is = [&](bool own, const auto& waits) {
+    return std::any_of(draft.members.begin(), draft.members.end(), [&](uint32_t i) {
+      const ThreadFacts* const thread = judged.node(i).facts;
+      return thread != nullptr && (thread->pid == process.pid) == own && waits(*thread);
+    });
+  };
+  const auto reads_of_it = [&](const ThreadFacts& thread) {
+    return thread.wait.kind == WaitKind::kRead &&
+           WaitsForProcesses(thread, judged.look).count(process.pid) != 0;
+  };
+  return is(true, [](const ThreadFacts& thread) { return thread.wait.kind == WaitKind::kChild; }) &&
+         is(false, reads_of_it);
+}
+
 // A handler may do what nothing else in the process can; or the read returns with EINTR.
 void DoubtSignals(const FindingDraft& draft, const JudgedProcesses& judged, Confidence most,
                   ProcessFinding* finding) {
@@ -115,6 +140,7 @@ void DoubtSignals(const FindingDraft& draft, const JudgedProcesses& judged, Conf
       continue;
     }
     const uint64_t works = SignalsOfWork(*process);
+    if (MayLetGoInHandler(*process, draft, judged)) most = Confidence::kPossible;
     // Nobody sees the timer of alarm(2) from outside.
     const char* const which = (works & kOfTimers) != 0 ? "the signal of a timer"
                               : works != 0             ? "signals that may bring it work"
@@ -479,6 +505,34 @@ void DoubtOwnersElsewhere(const FindingDraft& draft, const JudgedProcesses& judg
                    "forked from, a core dump does not tell");
 }
 
+// What a thread of these processes waits for a handler may signal, as one that is to end a program
+// sets the event that its main thread waits for: then that thread goes on, and the others may.
+void DoubtEvents(const FindingDraft& draft, const JudgedProcesses& judged,
+                 ProcessFinding* finding) {
+  std::set<uint32_t> waited(draft.members.begin(), draft.members.end());
+  for (const uint32_t i : draft.members) {
+    for (const WaitEdge& edge : judged.graph.waits()[i].suppliers) {
+      if (judged.node(edge.to).kind != ProcessNode::Kind::kProcess ||
+          judged.node(edge.to).pid == judged.node(i).pid)
+        continue;
+      for (const WaitEdge& thread : judged.graph.waits()[edge.to].suppliers)
+        waited.insert(thread.to);
+    }
+  }
+  for (const uint32_t i : waited) {
+    const ThreadFacts* const thread = judged.node(i).facts;
+    if (thread == nullptr || !judged.node(i).weak || IsFileWait(thread->wait.kind) ||
+        !WaitsToBeWoken(*thread) || !HandlerMayEnd(*thread) || IdlesInRuntime(*thread) ||
+        (!draft.holds_what_they_want && !RunsPython(*thread)))
+      continue;
+    const ProcessFacts* const process = FindProcess(judged.look, thread->pid);
+    if (process != nullptr && SignalsFromOutside(*process) != 0)
+      finding->Lower(Confidence::kPossible,
+                     fmt::format("{} handles signals: a handler may signal what {} waits for",
+                                 ProcessLabel(judged.look, thread->pid), ThreadLabel(*thread)));
+  }
+}
+
 void DoubtSpins(const FindingDraft& draft, const JudgedProcesses& judged, ProcessFinding* finding) {
   const auto any = [&](const auto& is_so) {
     return std::any_of(draft.members.begin(), draft.members.end(),
@@ -632,11 +686,21 @@ void DoubtNappers(const FindingDraft& draft, const JudgedProcesses& judged,
   }
 }
 
-// A debugger, or whoever looks at a process, holds it for a moment.
+// A debugger, or whoever looks at a process, holds it for a moment; whoever stopped it may let it
+// go on.
 void DoubtStops(const FindingDraft& draft, const JudgedProcesses& judged, ProcessFinding* finding) {
   const ProcessFacts* const process = FindProcess(judged.look, draft.about);
-  if (process != nullptr && IsShortStop(*process, judged.look.end))
+  if (process == nullptr) return;
+  if (IsShortStop(*process, judged.look.end))
     finding->Lower(Confidence::kPossible, kShortStopDoubt);
+  const bool is_traced =
+      std::any_of(process->threads.begin(), process->threads.end(),
+                  [](const ThreadFacts& thread) { return thread.state == ThreadState::kTraced; });
+  if (is_traced && process->tracer != 0 && judged.PidsOf(draft.members).count(process->tracer) == 0)
+    finding->Lower(Confidence::kPossible, fmt::format("{}, which holds it, may let it go on",
+                                                      ProcessLabel(judged.look, process->tracer)));
+  if (process->stop_signal == SIGSTOP || process->stop_signal == SIGTSTP)
+    finding->Lower(Confidence::kLikely, "whoever stopped it may let it go on");
 }
 
 // Whom a finding is about, by threads: those who wait, and the process that does not deliver.
@@ -789,6 +853,7 @@ void JudgeConfidence(const FindingDraft& draft, const JudgedProcesses& judged,
                                    WhoMayAct(judged.node(draft.members[0]).pid, judged)));
         break;
       }
+      DoubtEvents(draft, judged, finding);
       if (draft.holds_what_they_want) {
         finding->Lower(Confidence::kLikely,
                        "that those who want the lock would give what these wait for is not known: "

@@ -891,6 +891,12 @@ void ProcessLook::ExplainFiles(const CallMeaning& meaning, ThreadWait* wait) {
     wait->timeout = OpenFiles::SocketTimeout(pid_, wait->files[0].fd, wait->files[0].wants_read);
     wait->has_timeout = wait->timeout.has_value();
   }
+  const bool one_terminal = meaning.kind == WaitKind::kRead && wait->files.size() == 1 &&
+                            wait->files[0].kind == FileKind::kTerminal;
+  if (one_terminal && !wait->has_timeout) {
+    wait->timeout = OpenFiles::TerminalTimeout(pid_, wait->files[0].fd);
+    wait->has_timeout = wait->timeout.has_value();
+  }
   if (meaning.files_cut)
     Warn(fmt::format(
         "a thread of process {} waits on so many files that only {} of them are looked at", pid_,

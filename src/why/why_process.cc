@@ -32,6 +32,7 @@ namespace hangscope {
 namespace {
 
 constexpr uint64_t kLargestLook = 256u << 20;        // of a file
+constexpr TimeNs kPatientBudget = 8 * kSecond;       // on a busy machine little takes long
 constexpr TimeNs kLongStop = kSecond + kSecond / 4;  // the clocks of a busy machine differ
 
 // Nothing is known of what it waits for, and why is said: then "no hang found" would be a lie.
@@ -475,7 +476,8 @@ Result<TwoLooks> SampleAsked(Clock& clock, ProcessInspector& inspector,
 Result<TwoLooks> SampleKnown(Clock& clock, ProcessInspector& inspector,
                              const WhyProcessOptions& options) {
   InspectOptions inspect;
-  inspect.descendants = true;  // as whoever runs the program asks
+  inspect.descendants = true;       // as whoever runs the program asks
+  inspect.budget = kPatientBudget;  // nobody is kept waiting by that but who asks
   inspect.remote_ends = options.json || !options.others.empty();
   auto two = SampleAsked(clock, inspector, options, inspect);
   if (!two.ok()) return two;

@@ -169,8 +169,10 @@ void ProcessLook::AddJava() {
   }
   // Those that end the program run its hooks.
   constexpr uint64_t kOfEnds = SignalBit(SIGHUP) | SignalBit(SIGINT) | SignalBit(SIGTERM);
-  facts_.runtime_signals =
-      SignalBit(SIGQUIT) | SignalBit(SIGUSR2) | SignalBit(SIGPIPE) | SignalBit(SIGXFSZ);
+  // Who closes a socket or a channel takes those out of their system calls who use it.
+  const uint64_t to_interrupt = SignalBit(SIGRTMAX - 2);
+  facts_.runtime_signals = SignalBit(SIGQUIT) | SignalBit(SIGUSR2) | SignalBit(SIGPIPE) |
+                           SignalBit(SIGXFSZ) | to_interrupt;
   if (!java_->HandlesSignals()) facts_.runtime_signals |= kOfEnds;
   if (!warning.empty()) Warn("java threads: " + warning);
 }

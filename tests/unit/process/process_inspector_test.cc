@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <pthread.h>
+#include <pty.h>
 #include <sys/epoll.h>
 #include <sys/file.h>
 #include <sys/prctl.h>
@@ -412,6 +413,27 @@ TEST(OpenFilesOfLinux, AskASocketHowLongItsCallsBlock) {
   close(ends[0]);
   close(ends[1]);
   EXPECT_EQ(OpenFiles::SocketTimeout(getpid(), ends[0], true), std::nullopt);
+}
+
+TEST(OpenFilesOfLinux, AskATerminalHowLongItsReadsBlock) {
+  int master = -1;
+  int slave = -1;
+  ASSERT_EQ(openpty(&master, &slave, nullptr, nullptr, nullptr), 0);
+  const auto limit = [&](cc_t least, cc_t tenths, bool raw) {
+    termios settings = {};
+    tcgetattr(slave, &settings);
+    if (raw) cfmakeraw(&settings);
+    settings.c_cc[VMIN] = least, settings.c_cc[VTIME] = tenths;
+    tcsetattr(slave, TCSANOW, &settings);
+    return OpenFiles::TerminalTimeout(getpid(), slave);
+  };
+  EXPECT_EQ(limit(0, 100, false), std::nullopt) << "it waits for a line";
+  EXPECT_EQ(limit(0, 100, true), 10 * kSecond);
+  EXPECT_EQ(limit(1, 100, true), std::nullopt) << "the time begins with the first byte";
+  EXPECT_EQ(limit(0, 0, true), std::nullopt) << "it does not block";
+  close(slave);
+  EXPECT_EQ(OpenFiles::TerminalTimeout(getpid(), slave), std::nullopt);
+  close(master);
 }
 
 INSTANTIATE_TEST_SUITE_P(, WaitZoo, testing::Values(WAIT_ZOO, WAIT_ZOO "_fast"),

@@ -148,13 +148,12 @@ TEST(ProcessKernelWaits, SemaphoresWithNamesInACircleMayBeADeadlock) {
   Downs(&world, 10, "/dev/shm/sem.free+0x0");
   Downs(&world, 20, "/dev/shm/sem.full+0x0");
   const ProcessJudgement judgement = world.Judge();
-  ASSERT_EQ(judgement.findings.size(), 2u);
-  for (const ProcessFinding& finding : judgement.findings) {
-    EXPECT_EQ(finding.kind, Kind::kLostWakeup);
-    EXPECT_EQ(finding.confidence, Confidence::kPossible);
-    EXPECT_THAT(finding.doubts, testing::Contains(HasSubstr("whoever knows the name")));
-  }
-  EXPECT_THAT(judgement.findings[0].summary, HasSubstr("semaphore /dev/shm/sem.free+0x0"));
+  const ProcessFinding finding = Only(judgement);
+  EXPECT_EQ(finding.kind, Kind::kLostWakeup);
+  EXPECT_EQ(finding.confidence, Confidence::kPossible);
+  EXPECT_THAT(finding.threads, UnorderedElementsAre(10, 20));
+  EXPECT_THAT(finding.doubts, testing::Contains(HasSubstr("whoever knows the name")));
+  EXPECT_THAT(finding.summary, HasSubstr("semaphore /dev/shm/sem.free+0x0, semaphore"));
 }
 
 // Each opens later what the other one waits to have opened; or only one does.

@@ -27,6 +27,57 @@ TEST(ProcessStops, AStoppedChildIsWaitedForInVain) {
             "stopped child, its only thread waits for process 20 (job), which is stopped");
 }
 
+TEST(ProcessStops, WhoHoldsItMayLetItGoOn) {
+  const auto judge = [](const auto& change) {
+    World world;
+    world.Process(10, "make");
+    world.Process(20, "job");
+    world.Thread(10, 10, WaitKind::kChild).wait.children = {20};
+    change(&world);
+    return Only(world.Judge()).confidence;
+  };
+  EXPECT_EQ(judge([](World* world) {
+              world->Of(20).stop_signal = SIGSTOP;
+              world->Stopped(20, 20);
+            }),
+            Confidence::kLikely);
+  EXPECT_EQ(judge([](World* world) {
+              world->Of(20).stop_signal = SIGTTIN;
+              world->Stopped(20, 20);
+            }),
+            Confidence::kCertain)
+      << "its terminal would stop it again";
+  EXPECT_EQ(judge([](World* world) {
+              world->Of(20).tracer = 30;
+              world->Stopped(20, 20, ThreadState::kTraced);
+            }),
+            Confidence::kPossible);
+  EXPECT_EQ(judge([](World* world) {
+              world->Of(20).tracer = 10;
+              world->Stopped(20, 20, ThreadState::kTraced);
+            }),
+            Confidence::kCertain)
+      << "that one waits for it";
+}
+
+// A supervisor closes the pipe that its child reads once it is told to end.
+TEST(ProcessStops, AHandlerMayLetGoOfAChildThatReads) {
+  const auto judge = [](uint64_t caught) {
+    World world;
+    world.Process(20, "child");
+    world.Thread(10, 10, WaitKind::kChild).wait.children = {20};
+    world.Reads(20, 20, {10});
+    world.Of(10).caught_signals = caught;
+    return Only(world.Judge()).confidence;
+  };
+  EXPECT_EQ(judge(0), Confidence::kCertain);
+  EXPECT_EQ(judge(kTerm), Confidence::kPossible);
+  EXPECT_EQ(judge(SignalBit(SIGINT)), Confidence::kLikely) << "as shells have one";
+  EXPECT_EQ(judge(kTerm | SignalBit(SIGHUP) | SignalBit(SIGINT) | SignalBit(SIGQUIT)),
+            Confidence::kLikely)
+      << "it cleans up";
+}
+
 TEST(ProcessStops, WhoStoppedItIsSaid) {
   ProcessFacts process;
   EXPECT_EQ(StandsStill(process, ThreadState::kStopped), "is stopped");

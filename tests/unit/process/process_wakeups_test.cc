@@ -479,7 +479,49 @@ TEST(ProcessWakeups, OfAWordWhoseSharersAreKnownEachMayGiveIt) {
   world.Thread(20, 20, WaitKind::kTime).wait.has_timeout = true;
   EXPECT_TRUE(IsSilent(world.Judge()));
   world.Of(20).threads[0].wait = world.Of(10).threads[0].wait;
-  EXPECT_EQ(world.Judge().findings.size(), 2u);
+  const ProcessFinding finding = Only(world.Judge());
+  EXPECT_EQ(finding.kind, FindingKind::kLostWakeup);
+  EXPECT_THAT(finding.threads, ::testing::UnorderedElementsAre(10, 20));
+}
+
+// A thread of Python that waits for an event, and holds what another one wants.
+World EventWithALock() {
+  World world;
+  ThreadFacts& main = world.Signals(10, 10, "stop");
+  main.stack = {{1, "PyThread_acquire_lock_timed", "", "python3"},
+                {2, "<module>", "leader.py:9", "/srv/leader.py"}};
+  main.stack[1].language = FrameLanguage::kPython;
+  world.Locks(10, 11, "port_lock", 10);
+  return world;
+}
+
+TEST(ProcessWakeups, AnEventThatAHandlerMaySetEndsADeadlock) {
+  World world = EventWithALock();
+  EXPECT_EQ(Only(world.Judge()).kind, FindingKind::kDeadlock);
+  EXPECT_EQ(Only(world.Judge()).confidence, Confidence::kLikely);
+  world.Of(10).caught_signals = kTerm;
+  EXPECT_EQ(Only(world.Judge()).confidence, Confidence::kPossible);
+  EXPECT_THAT(Only(world.Judge()).doubts,
+              ::testing::Contains(HasSubstr("a handler may signal what 10 waits for")));
+}
+
+// The same over a server: who holds the lock waits for all of its client, whose main thread that
+// is.
+TEST(ProcessWakeups, AnEventThatAHandlerMaySetEndsADeadlockOverOthers) {
+  const auto judge = [](uint64_t caught) {
+    World world = EventWithALock();
+    world.Of(10).threads.pop_back();
+    world.Reads(10, 11, {30});
+    world.Process(20, "server");
+    world.Reads(20, 20, {10});
+    world.Process(30, "server");
+    world.Locks(30, 30, "table", 20);
+    world.Of(10).caught_signals = caught;
+    return Only(world.Judge());
+  };
+  EXPECT_EQ(judge(0).kind, FindingKind::kDeadlock);
+  EXPECT_EQ(judge(0).confidence, Confidence::kLikely);
+  EXPECT_EQ(judge(kTerm).confidence, Confidence::kPossible);
 }
 
 // Of a stripped libuv, beside which the pool of the program's works waits.
