@@ -138,7 +138,7 @@ void ThreadWatch::Look(int pid, bool silent) {
   question.step = silent && SomebodyRuns();
   const bool any_restless = std::any_of(found_.begin(), found_.end(),
                                         [](const Finding& finding) { return finding.is_restless; });
-  question.is_patient = question.step && (any_restless || begin >= patient_after_);
+  question.is_patient = silent && (any_restless || begin >= patient_after_);
   auto found = beside_ ? FindProcessHangsBeside(clock_, inspector_, question)
                        : FindProcessHangs(clock_, inspector_, question);
   const TimeNs now = clock_.Monotonic();

@@ -169,6 +169,35 @@ TEST_F(ThreadWatchTest, WhoLooksNowAndThenWhetherItMayGoOnHangsAllTheSame) {
   }
 }
 
+// Of a program of Go whose threads all sleep: that its goroutines wait for each other for longer
+// than a moment only a third look tells.
+TEST_F(ThreadWatchTest, GoroutinesInACircleAreFollowedWhereNoThreadRuns) {
+  look_.processes[0].threads.clear();
+  ThreadFacts& main = Add(kPid, WaitKind::kFutex);
+  main.tasks.resize(2);
+  for (size_t i = 0; i < 2; ++i) {
+    main.tasks[i].is_goroutine = true;
+    main.tasks[i].name = i == 0 ? "goroutine 1" : "goroutine 2";
+    main.tasks[i].waits_for = "mutex main.lock";
+    main.tasks[i].holder = i == 0 ? "goroutine 2" : "goroutine 1";
+    main.tasks[i].tasks = {1 - i};
+  }
+  FakeProcessInspector inspector;
+  inspector.Add(look_);
+  ThreadWatch watch(clock_, inspector, false, kThreadStall);
+  clock_.Advance(2 * kSecond);
+  const TimeNs begin = clock_.Monotonic();
+  watch.Follow(kPid, {kPid}, begin - kSecond, true);
+  EXPECT_GT(inspector.asked.size(), 2u);
+  // Not again and again.
+  for (int i = 0; i < 5; ++i) {
+    clock_.Advance(kSecond);
+    watch.Follow(kPid, {kPid}, begin - kSecond, true);
+  }
+  const auto follows = [](const auto& asked) { return !asked.second.stacks; };
+  EXPECT_LE(std::count_if(inspector.asked.begin(), inspector.asked.end(), follows), 3);
+}
+
 // Of whom each look takes more of a CPU than all may.
 class DearInspector final : public ProcessInspector {
  public:
