@@ -21,8 +21,9 @@
 
 namespace hangscope {
 
-// A thread that runs stops within a time slice.
-constexpr TimeNs kLongestWaitForStop = 50 * kMillisecond;
+// A thread that runs stops within a time slice; one that waits for its turn on a busy machine runs
+// on until that comes.
+constexpr TimeNs kLongestWaitForStop = 250 * kMillisecond;
 
 // As long as one exists, Ctrl-Z and its like do not stop this process, which would leave threads
 // that it has stopped as they are until fg. They do so at its end. Of a process of several threads

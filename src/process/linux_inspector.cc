@@ -168,6 +168,7 @@ Result<SystemSample> LinuxInspector::Inspect(int pid, const InspectOptions& aske
   if (options.stacks) {
     for (auto& process : processes) process->FindHolders();
     for (auto& process : processes) {
+      process->FindFeeders(processes);
       for (auto& other : processes) {
         if (other != process) process->FindOpeners(*other);
       }

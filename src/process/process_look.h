@@ -127,6 +127,7 @@ class ProcessLook {
   void StoreTogether(int tid, const SteppedLoop& loop);
   void FindHolders();                    // of locks that do not record it
   void FindOpeners(ProcessLook& other);  // of named pipes, by its code
+  void FindFeeders(const std::vector<std::unique_ptr<ProcessLook>>& all);  // of Python's queues
   // Whether all whose naps were followed are asleep there at one time, and what they look at is as
   // it was then, and those have the locks who refused them: `Begin` and `End` of all processes, one
   // after the other. Else `ForgetNaps`.

@@ -12,6 +12,23 @@
 namespace hangscope {
 namespace {
 
+// It idles in an event loop of asyncio, whose tasks are known.
+bool RunsTasks(const ThreadFacts& thread) {
+  return !thread.tasks.empty() && !thread.tasks[0].is_goroutine &&
+         HasFunction(thread.stack, "BaseEventLoop.run_forever");
+}
+
+// "runs task Task-1, which waits for queue jobs, and nobody is left to end that".
+std::string TasksText(const ThreadFacts& thread) {
+  const TaskFacts& first = thread.tasks[0];
+  const std::string what =
+      thread.tasks.size() > 1
+          ? fmt::format("{} tasks, which all wait", thread.tasks.size())
+          : fmt::format("task {}, which waits{}", Printable(first.name, 60),
+                        first.waits_for.empty() ? "" : " for " + Printable(first.waits_for, 60));
+  return fmt::format("runs {}, and nobody is left to end that", what);
+}
+
 // "reads a pipe or socket whose other end only this process has, and nobody there can write".
 std::string OwnFilesText(const FindingDraft& draft, const JudgedProcesses& judged, bool reads) {
   std::set<FileKind> kinds;
@@ -285,8 +302,9 @@ std::string SummaryOf(const FindingDraft& draft, const JudgedProcesses& judged) 
       if (first.wait.kind == WaitKind::kOpen)
         return fmt::format("no {}, {} wait{} for {}", reads ? "writer" : "reader", count,
                            one ? "s" : "", WaitedFor(first, judged.look));
-      return fmt::format("no {}, {} {}", reads ? "writer" : "reader", count,
-                         OwnFilesText(draft, judged, reads));
+      return fmt::format(
+          "no {}, {} {}", reads ? "writer" : "reader", count,
+          one && RunsTasks(first) ? TasksText(first) : OwnFilesText(draft, judged, reads));
     }
     case FindingKind::kStoppedChild:
       return fmt::format("stopped child, {} wait{} for {}, which {}", count, one ? "s" : "",

@@ -268,6 +268,26 @@ void ObserveTasks(Clock& clock, ProcessInspector& inspector, const WhyProcessOpt
   WaitForTasks(clock, inspector, options, inspect, looks);
 }
 
+// A rank runs: where it was could not be told, or it computes.
+bool HasUnseenRank(const SystemSample& look) {
+  return HasThread(look, [&](const ThreadFacts& thread) {
+    const ProcessFacts* const process = FindProcess(look, thread.pid);
+    return thread.tid == thread.pid && thread.state == ThreadState::kRunning &&
+           thread.wait.kind != WaitKind::kRanks && process->rank;
+  });
+}
+
+// One that polls is in its loop again a moment later, where its stack may tell more.
+void SeeAllRanks(ProcessInspector& inspector, const WhyProcessOptions& options,
+                 const InspectOptions& inspect, std::vector<SystemSample>* looks) {
+  constexpr int kTries = 4;
+  for (int tries = 0; tries < kTries && HasUnseenRank(looks->back()); ++tries) {
+    const size_t before = looks->size();
+    LookAgain(inspector, options, inspect, true, looks);
+    if (looks->size() > before) looks->erase(looks->end() - 2);
+  }
+}
+
 // Whether a message passes among ranks of MPI that all wait for one: where they are is known while
 // they are stopped only, so this looks like the second look again.
 void ObserveRanks(Clock& clock, ProcessInspector& inspector, const WhyProcessOptions& options,
@@ -276,6 +296,7 @@ void ObserveRanks(Clock& clock, ProcessInspector& inspector, const WhyProcessOpt
     options.observing("observing whether a message passes among the ranks of MPI");
   clock.Sleep(kSecond);
   LookAgain(inspector, options, inspect, true, looks);
+  SeeAllRanks(inspector, options, inspect, looks);
 }
 
 // It sleeps for a short time, as far as that is known, and may have done so before.
@@ -427,6 +448,8 @@ Result<TwoLooks> SampleTwice(Clock& clock, ProcessInspector& inspector,
     if (again.ok()) *two = std::move(*again);
     ObserveRetries(clock, inspector, options, inspect, &two->looks);
   }
+  if (options.observes_retries && options.others.empty())
+    SeeAllRanks(inspector, options, inspect, &two->looks);
   if (options.observes_retries && options.others.empty() && PollForRanks(two->looks.back())) {
     ObserveRanks(clock, inspector, options, inspect, &two->looks);
   } else if (options.observes_retries && options.others.empty()) {

@@ -51,28 +51,34 @@ void NameFamily(const ProcFolder& proc, int pid, WaitFile* file) {
   file->others_unsure = true;
 }
 
+bool IsOf(const WaitFile& file, int user) {
+  return std::any_of(file.others.begin(), file.others.end(),
+                     [user](const auto& other) { return other.first == user; });
+}
+
 // Whoever sent to it last, and whoever received from it last, is one of those who were told its
 // number by their parents: then nobody else is known to have been told.
 bool IsUsedWithin(const WaitFile& file, const MessageQueueLine& queue) {
-  const auto is_told = [&](int user) {
-    return std::any_of(file.others.begin(), file.others.end(),
-                       [user](const auto& other) { return other.first == user; });
-  };
-  return queue.last_sender != 0 && is_told(queue.last_sender) &&
-         (queue.last_receiver == 0 || is_told(queue.last_receiver));
+  return queue.last_sender != 0 && IsOf(file, queue.last_sender) &&
+         (queue.last_receiver == 0 || IsOf(file, queue.last_receiver));
 }
 
 }  // namespace
 
-bool IsPrivate(std::string_view text, int id) {
+std::optional<SemaphoreSetLine> FindSemaphoreSet(std::string_view text, int id) {
   std::istringstream lines{std::string(text)};
   for (std::string line; std::getline(lines, line);) {
+    // key, number, permissions, semaphores, four owners, when it was used last; a title comes first
     std::istringstream words(line);
-    int key = 0;
+    SemaphoreSetLine set;
     int number = 0;
-    if (words >> key >> number && number == id) return key == 0;
+    std::string skipped;
+    if (!(words >> set.key >> number) || number != id) continue;
+    for (int i = 0; i < 6; ++i) words >> skipped;
+    words >> set.last_used;
+    return set;
   }
-  return false;
+  return std::nullopt;
 }
 
 std::vector<MessageQueueLine> ParseMessageQueues(std::string_view text) {
@@ -104,9 +110,15 @@ WaitFile DescribeSemaphores(const ProcFolder& proc, int pid, int id,
     if (value < 0 || value >= wish.amount) continue;
     file.name = fmt::format("System V semaphore {} of set {}", wish.number, id);
     // Who left less than none is there to take: who used it last took it.
-    const bool is_named = value == 0 && NameUser(proc, pid, semctl(id, wish.number, GETPID), &file);
-    if (!is_named && IsPrivate(proc.Read("sysvipc/sem").value_or(""), id))
-      NameFamily(proc, pid, &file);
+    const int user = semctl(id, wish.number, GETPID);
+    if (value == 0 && NameUser(proc, pid, user, &file)) return file;
+    const auto set = FindSemaphoreSet(proc.Read("sysvipc/sem").value_or(""), id);
+    if (!set || set->key != 0) return file;
+    NameFamily(proc, pid, &file);
+    // Who has been given a number uses it: so far the family has, and not only to set it up; or
+    // whoever took the last of it has ended.
+    const bool has_ended = value == 0 && user > 0 && !Lives(proc.Stat(user));
+    if (set->last_used != 0 && (IsOf(file, user) || has_ended)) file.others_unsure = false;
     return file;
   }
   return file;

@@ -26,8 +26,12 @@ struct MessageQueueLine {
 };
 std::vector<MessageQueueLine> ParseMessageQueues(std::string_view text);
 
-// Of the text of /proc/sysvipc/sem: whether set `id` has no key (IPC_PRIVATE).
-bool IsPrivate(std::string_view text, int id);
+// A line of /proc/sysvipc/sem.
+struct SemaphoreSetLine {
+  int key = 0;            // 0: IPC_PRIVATE
+  int64_t last_used = 0;  // seconds of the wall clock; 0: its semaphores have been set up only
+};
+std::optional<SemaphoreSetLine> FindSemaphoreSet(std::string_view text, int id);
 
 // Of a process that waits to take from these semaphores of set `id`: the first of them that has too
 // little, with the process that took from it last, where that is another one that lives; else, of a

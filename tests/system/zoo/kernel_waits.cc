@@ -280,6 +280,31 @@ void SysvSemaphoreTwice(long) {
   SemaphoreDown(semaphore_set, 0);
 }
 
+// Whoever took it last has ended, and did not give it back.
+void SysvSemaphoreOfDead(long) {
+  MakeSet();
+  const pid_t worker = fork();
+  if (worker == 0) {
+    SemaphoreDown(semaphore_set, 0);
+    _exit(0);
+  }
+  waitpid(worker, nullptr, 0);
+  Ready();
+  SemaphoreDown(semaphore_set, 0);
+}
+
+// Its child gives it as often as the parent is told to.
+void SysvSemaphoreOfReader(long) {
+  MakeSet();
+  SemaphoreDown(semaphore_set, 0);
+  if (fork() == 0) {
+    SemaphoreDown(semaphore_set, 0);
+    _exit(0);
+  }
+  Ready();
+  ReadByte(0);
+}
+
 struct Message {
   long type;
   char text[8];
@@ -1615,6 +1640,8 @@ const Program kPrograms[] = {
     {"flock-stuck", FlockOfStuck},
     {"sysv-crossed", SysvSemaphores},
     {"sysv-twice", SysvSemaphoreTwice},
+    {"sysv-dead", SysvSemaphoreOfDead},
+    {"sysv-reader", SysvSemaphoreOfReader},
     {"sysv-queue", SysvQueue},
     {"sysv-queue-urgent", SysvQueueUrgent},
     {"sysv-queue-server", SysvQueueOfServer},

@@ -70,6 +70,7 @@ HANGS = [
      {"line": "(HANG: |perhaps )no reader", **NOBODY_YET}),
     ("connects to itself over TCP", "zoo_kernel_waits self-tcp", "no writer|deadlock", "tcp AskOwn accept"),
     ("connects to itself over a unix socket", "zoo_kernel_waits self-unix", "no writer|deadlock", "unix|self.socket AskOwn accept"),
+    ("System V semaphore of who has ended", "zoo_kernel_waits sysv-dead", UNOWNED + "|owner died", "semaphore SysvSemaphoreOfDead"),
     ("System V queue, a job that its worker does not take", "zoo_kernel_waits sysv-queue-urgent", UNOWNED, "queue SysvQueueUrgent WorkForEver"),
 ]
 
@@ -120,6 +121,7 @@ CONTROLS = [
     ("io_uring, submitted later", "zoo_kernel_waits ring-later"),
     ("page that is filled late", "zoo_kernel_waits page-late"),
     ("System V queue of a server's workers", "zoo_kernel_waits sysv-queue-server", {"stdin": "pipe"}),
+    ("System V semaphore that its parent will give", "zoo_kernel_waits sysv-reader", {"stdin": "pipe"}),
     ("System V queue, slow worker", "zoo_kernel_waits sysv-queue-slow", SLOW),
     ("System V queue whose number is told", "zoo_kernel_waits sysv-queue-told"),
 ]

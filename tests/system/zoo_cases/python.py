@@ -56,6 +56,7 @@ HANGS = [
     ("future", HANG + "future-never", LOST, "future|Future await_result"),
     ("futures crosswise", HANG + "futures-crossed", UNOWNED, "future|Future await_result"),
     # Processes.
+    ("queue of two processes, joined before it is read", HANDLER + "joined-before-read", DEADLOCK + ", 2 ", "pipe Queue._feed Connection._send SemLock joined_before_read|the.end.of.child", SLOW),
     ("queue of processes", HANG + "process-queue", LOST + "|no writer", "read_answers"),
     ("pipe of processes", HANG + "process-pipe", DEADLOCK + ", 2 ", "answer"),
     ("lock of processes twice", HANG + "process-lock", "|".join((DEADLOCK, LOST)), "lock_twice_shared"),
@@ -167,6 +168,7 @@ CONTROLS = [
     ("pipe that the end of another child empties", HANDLER + "child-drains", SLOW),
     ("idle pool of processes, signal", HANDLER + "pool-of-handler", SLOW),
     ("idle executor of processes, signal", HANDLER + "executor-of-handler", SLOW),
+    ("lock of who is told to end", HANDLER + "lock-until-told"),
     ("queue of processes that a handler fills", HANDLER + "queue-of-handler", SLOW),
     ("queue of processes that a handler of SIGINT fills", HANDLER + "queue-of-interrupt", SLOW),
     ("asyncio, locks crosswise until a timer", HANDLER + "cancelled-by-timer", SLOW),

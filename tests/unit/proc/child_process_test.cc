@@ -25,15 +25,18 @@ std::optional<ChildExit> WaitFor(ChildProcess& child) {
   return std::nullopt;
 }
 
-int ZombiesOf(pid_t parent) {
+int ChildrenOf(pid_t parent, bool zombies_only = false) {
   const ProcFolder proc("/proc");
-  int zombies = 0;
+  int children = 0;
   for (const int pid : proc.Processes()) {
     const auto stat = proc.Stat(pid);
-    if (stat && stat->parent == parent && stat->state == ThreadState::kZombie) ++zombies;
+    if (stat && stat->parent == parent && (!zombies_only || stat->state == ThreadState::kZombie))
+      ++children;
   }
-  return zombies;
+  return children;
 }
+
+int ZombiesOf(pid_t parent) { return ChildrenOf(parent, true); }
 
 TEST(ChildProcessTest, WaitsForWhoAttachesBeforeItBecomesTheProgram) {
   ChildOptions options;
@@ -64,7 +67,7 @@ TEST(ChildProcessTest, KeepsTheNumberOfAChildThatHasEnded) {
   ASSERT_TRUE(exit.has_value());
   EXPECT_EQ(exit->status, 3);
   // Its orphan, too, is collected behind it.
-  for (int i = 0; i < 1000 && ZombiesOf(getpid()) > 1; ++i) {
+  for (int i = 0; i < 1000 && ChildrenOf(getpid()) > 1; ++i) {
     usleep(10'000);
     (void)(*child)->Poll();
     (void)(*child)->Activity();

@@ -12,6 +12,24 @@ using ::testing::HasSubstr;
 using ::testing::UnorderedElementsAre;
 using Kind = FindingKind;
 
+// An event loop of Python is woken over a pipe of its own, and its tasks tell what for.
+TEST(ProcessPipes, WhoRunsTasksThatWaitSaysWhatFor) {
+  World world;
+  ThreadFacts& loop = world.Reads(10, 10, {10});
+  loop.stack = {{1, "BaseEventLoop.run_forever", "base_events.py:607", "asyncio"}};
+  loop.stack[0].language = FrameLanguage::kPython;
+  loop.tasks.resize(1);
+  loop.tasks[0].name = "crawl";
+  loop.tasks[0].waits_for = "queue jobs";
+  EXPECT_EQ(Only(world.Judge()).summary,
+            "no writer, its only thread runs task crawl, which waits for queue jobs, and nobody is "
+            "left to end that");
+  world.Of(10).threads[0].tasks.resize(3);
+  EXPECT_EQ(Only(world.Judge()).summary,
+            "no writer, its only thread runs 3 tasks, which all wait, and nobody is left to end "
+            "that");
+}
+
 TEST(ProcessPipes, ReadingAPipeThatOnlyOneselfCouldWriteNeverEnds) {
   World world;
   world.Reads(10, 10, {10});

@@ -139,10 +139,13 @@ TEST(SystemV, WhatHasNoKeyIsUsedByTheFamilyOfItsUser) {
   const char* const sets =
       "       key      semid perms      nsems   uid   gid  cuid  cgid      otime      ctime\n"
       "         0          2   600          2     0     0     0     0          0 1795790000\n"
-      "1509949440          3   600          1     0     0     0     0          0 1795790000\n";
-  EXPECT_TRUE(IsPrivate(sets, 2));
-  EXPECT_FALSE(IsPrivate(sets, 3));
-  EXPECT_FALSE(IsPrivate(sets, 4));
+      "1509949440          3   600          1     0     0     0     0 1795790001 1795790000\n";
+  ASSERT_TRUE(FindSemaphoreSet(sets, 2));
+  EXPECT_EQ(FindSemaphoreSet(sets, 2)->key, 0);
+  EXPECT_EQ(FindSemaphoreSet(sets, 2)->last_used, 0);
+  EXPECT_EQ(FindSemaphoreSet(sets, 3)->key, 1509949440);
+  EXPECT_EQ(FindSemaphoreSet(sets, 3)->last_used, 1795790001);
+  EXPECT_FALSE(FindSemaphoreSet(sets, 4));
   const auto take = [](World* world, int pid, std::vector<int> family) {
     WaitFile& file = Takes(world, pid, "System V semaphore 0 of set 2", 0).wait.files[0];
     file.is_public = file.others_unknown = false, file.others_unsure = true;

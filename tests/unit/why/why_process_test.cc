@@ -191,6 +191,24 @@ TEST(WhyProcess, ATickerThatWaitsForACpuIsAsleepInAnotherLook) {
   EXPECT_EQ(ask(kMillisecond, false).second, 6u);
 }
 
+// Where a rank of MPI was when it ran could not be told.
+TEST(WhyProcess, ARankThatWasNotSeenPollingIsLookedAtAgain) {
+  FakeClock clock;
+  FakeProcessInspector inspector;
+  SystemSample look = Locked();
+  ProcessFacts& process = look.processes[0];
+  process.rank.emplace();
+  process.threads[0].state = ThreadState::kRunning;
+  process.threads[0].wait = {};
+  inspector.Add(look);
+  inspector.Add(look);
+  inspector.Add(look);
+  process.threads[0].wait.kind = WaitKind::kRanks;
+  inspector.Add(look);
+  ASSERT_TRUE(AskWhyProcess(clock, inspector, Options()).ok());
+  EXPECT_EQ(inspector.asked.size(), 5u) << "two, two more, and one a second later";
+}
+
 TEST(WhyProcess, WhatTakesLongIsSaidAfterAMoment) {
   const auto told = [](bool naps) {
     FakeClock clock;

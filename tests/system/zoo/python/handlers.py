@@ -314,5 +314,38 @@ def crossed_beside_heartbeat():
     asyncio.run(cross(lambda _: heartbeat(), lambda _: tick(asyncio.get_running_loop())))
 
 
+@program
+def lock_until_told():
+    """The main thread has the port for as long as it runs, and another one waits for its turn."""
+    stop, port_lock = threading.Event(), threading.Lock()
+
+    def stand_by():
+        with port_lock:
+            print("mine", flush=True)
+    signal.signal(signal.SIGTERM, lambda *_: stop.set())
+    with port_lock:
+        threading.Thread(target=stand_by).start()
+        ready()
+        stop.wait()
+
+
+def count_words(number, counts):
+    for word in range(2000):
+        counts.put((number, word, "x" * 200))
+
+
+@program
+def joined_before_read():
+    """A hang: two producers, whose queue is read when they have ended."""
+    counts = multiprocessing.Queue()
+    producers = [multiprocessing.Process(target=count_words, args=(number, counts)) for number in range(2)]
+    for producer in producers:
+        producer.start()
+    ready()
+    for producer in producers:
+        producer.join()
+    print(counts.get())
+
+
 if __name__ == "__main__":
     PROGRAMS[sys.argv[1]]()
