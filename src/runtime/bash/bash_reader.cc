@@ -21,8 +21,8 @@ constexpr uint64_t kValueOfVariable = 8;
 constexpr uint64_t kHead = 16;
 constexpr uint64_t kValueOfElement = 8, kNextElement = 16;
 
-constexpr uint32_t kMostBuckets = 1 << 16;
-constexpr size_t kMostVariables = 1 << 16;
+constexpr uint32_t kMostBuckets = 1 << 14;
+constexpr size_t kMostVariables = 1 << 12;
 
 int NumberIn(const std::string& text) {
   int number = 0;
