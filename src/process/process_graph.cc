@@ -809,8 +809,11 @@ bool ProcessGraph::IsSameWord(uint32_t node, uint32_t other) const {
 }
 
 bool ProcessGraph::IsSystemVWait(uint32_t node) const {
-  return IsSharedWait(node) && !nodes_[node].facts->wait.files.empty() &&
-         IsOfSystemV(nodes_[node].facts->wait.files[0]);
+  if (nodes_[node].kind != ProcessNode::Kind::kThread || nodes_[node].stand != ThreadStand::kWaits)
+    return false;
+  const std::vector<WaitFile>& files = nodes_[node].facts->wait.files;
+  return files.size() == 1 && IsOfSystemV(files[0]) &&
+         (files[0].is_public || files[0].kind == FileKind::kQueue);
 }
 
 // Who has a message queue with a name open need not be who sends the next message: others will

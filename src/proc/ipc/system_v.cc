@@ -115,10 +115,9 @@ WaitFile DescribeSemaphores(const ProcFolder& proc, int pid, int id,
     const auto set = FindSemaphoreSet(proc.Read("sysvipc/sem").value_or(""), id);
     if (!set || set->key != 0) return file;
     NameFamily(proc, pid, &file);
-    // Who has been given a number uses it: so far the family has, and not only to set it up; or
-    // whoever took the last of it has ended.
-    const bool has_ended = value == 0 && user > 0 && !Lives(proc.Stat(user));
-    if (set->last_used != 0 && (IsOf(file, user) || has_ended)) file.others_unsure = false;
+    // Whoever took the last of it has ended.
+    if (set->last_used != 0 && value == 0 && user > 0 && !Lives(proc.Stat(user)))
+      file.others_unsure = false;
     return file;
   }
   return file;
@@ -136,13 +135,11 @@ WaitFile DescribeMessageQueue(const ProcFolder& proc, int pid, int id, bool want
                                   [&](const MessageQueueLine& each) { return each.id == id; });
   if (queue == queues.end()) return file;
   if (queue->key != 0) file.name += fmt::format(" (key {:#x})", static_cast<unsigned>(queue->key));
-  file.others_unsure = true;
-  if (queue->key == 0) {
-    NameFamily(proc, pid, &file);
-    file.others_unsure = !IsUsedWithin(file, *queue);
-    if (!file.others_unknown) return file;
-  }
-  NameUser(proc, pid, wants_read ? queue->last_sender : queue->last_receiver, &file);
+  file.others_unsure = queue->key != 0;
+  const int user = wants_read ? queue->last_sender : queue->last_receiver;
+  if (NameUser(proc, pid, user, &file) || queue->key != 0) return file;
+  NameFamily(proc, pid, &file);
+  file.others_unsure = !IsUsedWithin(file, *queue);
   return file;
 }
 

@@ -129,10 +129,11 @@ TEST_F(OwnQueue, IsOfTheFamilyWhereOnlyThatHasUsedIt) {
     return !file.others_unsure;
   };
   EXPECT_TRUE(is_surely_theirs(UsedBy(10, 20)));
-  EXPECT_TRUE(is_surely_theirs(UsedBy(20, 0)));
+  EXPECT_TRUE(is_surely_theirs(UsedBy(10, 0)));
   EXPECT_FALSE(is_surely_theirs(UsedBy(0, 0))) << "its number may be told yet";
-  EXPECT_FALSE(is_surely_theirs(UsedBy(30, 20))) << "a stranger was told its number";
-  EXPECT_FALSE(is_surely_theirs(UsedBy(10, 30)));
+  EXPECT_FALSE(is_surely_theirs(UsedBy(10, 30))) << "a stranger was told its number";
+  // Of another one who sent last it waits for an answer, as a rule.
+  EXPECT_EQ(UsedBy(20, 10).others, (std::vector<std::pair<int, int>>{{20, -1}}));
 }
 
 TEST(SystemV, WhatHasNoKeyIsUsedByTheFamilyOfItsUser) {
