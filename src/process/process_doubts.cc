@@ -686,8 +686,7 @@ void DoubtNappers(const FindingDraft& draft, const JudgedProcesses& judged,
   }
 }
 
-// A debugger, or whoever looks at a process, holds it for a moment; whoever stopped it may let it
-// go on.
+// A debugger, or whoever looks at a process, holds it for a moment.
 void DoubtStops(const FindingDraft& draft, const JudgedProcesses& judged, ProcessFinding* finding) {
   const ProcessFacts* const process = FindProcess(judged.look, draft.about);
   if (process == nullptr) return;
@@ -699,8 +698,6 @@ void DoubtStops(const FindingDraft& draft, const JudgedProcesses& judged, Proces
   if (is_traced && process->tracer != 0 && judged.PidsOf(draft.members).count(process->tracer) == 0)
     finding->Lower(Confidence::kPossible, fmt::format("{}, which holds it, may let it go on",
                                                       ProcessLabel(judged.look, process->tracer)));
-  if (process->stop_signal == SIGSTOP || process->stop_signal == SIGTSTP)
-    finding->Lower(Confidence::kLikely, "whoever stopped it may let it go on");
 }
 
 // Whom a finding is about, by threads: those who wait, and the process that does not deliver.

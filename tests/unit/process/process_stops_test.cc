@@ -37,17 +37,6 @@ TEST(ProcessStops, WhoHoldsItMayLetItGoOn) {
     return Only(world.Judge()).confidence;
   };
   EXPECT_EQ(judge([](World* world) {
-              world->Of(20).stop_signal = SIGSTOP;
-              world->Stopped(20, 20);
-            }),
-            Confidence::kLikely);
-  EXPECT_EQ(judge([](World* world) {
-              world->Of(20).stop_signal = SIGTTIN;
-              world->Stopped(20, 20);
-            }),
-            Confidence::kCertain)
-      << "its terminal would stop it again";
-  EXPECT_EQ(judge([](World* world) {
               world->Of(20).tracer = 30;
               world->Stopped(20, 20, ThreadState::kTraced);
             }),
