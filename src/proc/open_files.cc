@@ -72,6 +72,15 @@ bool HasSocket(const ProcFolder& proc, int pid) {
          });
 }
 
+// A descriptor of our own of what another process has open; negative: it may not be had.
+int Borrow(int pid, int fd) {
+  const int process = static_cast<int>(syscall(SYS_pidfd_open, pid, 0));
+  if (process < 0) return -1;
+  const int borrowed = static_cast<int>(syscall(SYS_pidfd_getfd, process, fd, 0));
+  close(process);
+  return borrowed;
+}
+
 bool IsTerminal(std::string_view target) {
   return target.starts_with("/dev/pts/") || target.starts_with("/dev/tty") ||
          target == "/dev/ptmx" || target == "/dev/console";
@@ -138,15 +147,6 @@ WaitFile OpenFiles::Describe(int pid, int fd, bool wants_read) {
     file.others_unknown = file.kind == FileKind::kUnknown;
   }
   return file;
-}
-
-// A descriptor of our own of what another process has open; negative: it may not be had.
-static int Borrow(int pid, int fd) {
-  const int process = static_cast<int>(syscall(SYS_pidfd_open, pid, 0));
-  if (process < 0) return -1;
-  const int borrowed = static_cast<int>(syscall(SYS_pidfd_getfd, process, fd, 0));
-  close(process);
-  return borrowed;
 }
 
 std::optional<TimeNs> OpenFiles::TerminalTimeout(int pid, int fd) {

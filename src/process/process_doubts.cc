@@ -140,7 +140,6 @@ void DoubtSignals(const FindingDraft& draft, const JudgedProcesses& judged, Conf
       continue;
     }
     const uint64_t works = SignalsOfWork(*process);
-    if (MayLetGoInHandler(*process, draft, judged)) most = Confidence::kPossible;
     // Nobody sees the timer of alarm(2) from outside.
     const char* const which = (works & kOfTimers) != 0 ? "the signal of a timer"
                               : works != 0             ? "signals that may bring it work"
@@ -148,9 +147,10 @@ void DoubtSignals(const FindingDraft& draft, const JudgedProcesses& judged, Conf
     // What a program of Java or Node.js does when it is told to end is the program's own.
     const bool asks_itself = AsksItsOwn(pid, draft, judged);
     const bool may_work = !asks_itself && (works != 0 || HandlesSignalsByRuntime(*process));
+    const bool may_act = may_work || (!asks_itself && MayLetGoInHandler(*process, draft, judged));
     const Confidence limit =
         RemovesFilesAtItsEnd(*process) || asks_itself ? Confidence::kLikely : most;
-    finding->Lower(may_work ? Confidence::kPossible : limit,
+    finding->Lower(may_act ? Confidence::kPossible : limit,
                    fmt::format("{} handles {}: a handler could end this wait",
                                ProcessLabel(judged.look, pid), which));
   }

@@ -281,7 +281,7 @@ bool HasUnseenRank(const SystemSample& look) {
 void SeeAllRanks(ProcessInspector& inspector, const WhyProcessOptions& options,
                  const InspectOptions& inspect, std::vector<SystemSample>* looks) {
   constexpr int kTries = 4;
-  for (int tries = 0; tries < kTries && HasUnseenRank(looks->back()); ++tries) {
+  for (int tries = 0; options.stop && tries < kTries && HasUnseenRank(looks->back()); ++tries) {
     const size_t before = looks->size();
     LookAgain(inspector, options, inspect, true, looks);
     if (looks->size() > before) looks->erase(looks->end() - 2);

@@ -12,6 +12,7 @@ namespace {
 
 constexpr std::string_view kVersion = "5.2";
 constexpr size_t kLongestText = 1024;
+constexpr size_t kLongestName = 12;  // of the variables that are wanted, and one more
 
 // Of a VAR_CONTEXT, a HASH_TABLE, what is in one, a SHELL_VAR, an ARRAY, and what is in that.
 constexpr uint64_t kTableOfContext = 32;
@@ -62,6 +63,7 @@ std::string BashReader::TextAt(uint64_t pointer) {
 
 std::vector<std::string> BashReader::Elements(uint64_t array, size_t most) {
   std::vector<std::string> elements;
+  if (array == 0) return elements;
   const uint64_t head = memory_.Kept<uint64_t>(array + kHead);
   for (uint64_t at = memory_.Kept<uint64_t>(head + kNextElement);
        at != head && at != 0 && elements.size() < most;
@@ -70,8 +72,10 @@ std::vector<std::string> BashReader::Elements(uint64_t array, size_t most) {
   return elements;
 }
 
-// Empty: there is no such variable.
-std::vector<std::string> BashReader::ArrayCalled(std::string_view name, size_t most) {
+// In one pass; 0: there is no such variable.
+std::array<uint64_t, BashReader::kArrays> BashReader::FindArrays(
+    const std::array<std::string_view, kArrays>& names) {
+  std::array<uint64_t, kArrays> arrays = {};
   const uint64_t context = memory_.Kept<uint64_t>(at_.variables);
   const uint64_t table = memory_.Kept<uint64_t>(context + kTableOfContext);
   const uint64_t buckets = memory_.Kept<uint64_t>(table + kBuckets);
@@ -81,25 +85,29 @@ std::vector<std::string> BashReader::ArrayCalled(std::string_view name, size_t m
     for (uint64_t at = memory_.Kept<uint64_t>(buckets + i * sizeof(uint64_t));
          at != 0 && seen < kMostVariables;
          at = memory_.Kept<uint64_t>(at + kNextInBucket), ++seen) {
-      const uint64_t key = memory_.Kept<uint64_t>(at + kKey);
-      if (memory_.KeptText(key, name.size() + 1) != name) continue;
+      const std::string name = memory_.KeptText(memory_.Kept<uint64_t>(at + kKey), kLongestName);
+      const auto wanted = std::find(names.begin(), names.end(), name);
+      if (wanted == names.end()) continue;
       const uint64_t variable = memory_.Kept<uint64_t>(at + kData);
-      return Elements(memory_.Kept<uint64_t>(variable + kValueOfVariable), most);
+      arrays[static_cast<size_t>(wanted - names.begin())] =
+          memory_.Kept<uint64_t>(variable + kValueOfVariable);
     }
   }
-  return {};
+  return arrays;
 }
 
 // The shell's line is that of the innermost function, BASH_LINENO those that the others were called
 // in.
 std::vector<BashFrame> BashReader::Frames(size_t most) {
   if (memory_.Kept<int32_t>(at_.executing) == 0) return {};
-  const std::vector<std::string> functions = ArrayCalled("FUNCNAME", most);
+  const auto [of_functions, of_scripts, of_lines] =
+      FindArrays({"FUNCNAME", "BASH_SOURCE", "BASH_LINENO"});
+  const std::vector<std::string> functions = Elements(of_functions, most);
   std::string script = TextAt(at_.script);
   if (script.empty() && memory_.Kept<uint64_t>(at_.command) != 0) script = "-c";
   if (script.empty() && functions.empty()) return {};
-  const std::vector<std::string> scripts = ArrayCalled("BASH_SOURCE", most);
-  const std::vector<std::string> lines = ArrayCalled("BASH_LINENO", most);
+  const std::vector<std::string> scripts = Elements(of_scripts, most);
+  const std::vector<std::string> lines = Elements(of_lines, most);
   std::vector<BashFrame> frames;
   int line = std::max(memory_.Kept<int32_t>(at_.line), 0);
   for (size_t i = 0; i < std::max<size_t>(functions.size(), 1) && i < most; ++i) {

@@ -5,6 +5,7 @@
 #ifndef HANGSCOPE_RUNTIME_BASH_BASH_READER_H
 #define HANGSCOPE_RUNTIME_BASH_BASH_READER_H
 
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -39,12 +40,13 @@ class BashReader {
   static StackFrame Name(const BashFrame& frame);
 
  private:
+  static constexpr size_t kArrays = 3;  // that tell where it is
   struct Addresses {
     uint64_t executing = 0, line = 0, script = 0, command = 0, variables = 0;
   };
   BashReader(const Addresses& at, ReadMemory read) : at_(at), memory_(std::move(read)) {}
   std::string TextAt(uint64_t pointer);
-  std::vector<std::string> ArrayCalled(std::string_view name, size_t most);
+  std::array<uint64_t, kArrays> FindArrays(const std::array<std::string_view, kArrays>& names);
   std::vector<std::string> Elements(uint64_t array, size_t most);
 
   Addresses at_;

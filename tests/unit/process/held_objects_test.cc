@@ -567,14 +567,21 @@ TEST(HeldObjects, AnObjectIsKnownByWhatARegisterOrTheStackKeeps) {
   EXPECT_THAT(HELD(behind_pointers, place), ElementsAre(0x5000u + 4));
 }
 
-// Its first argument is in rax, and rbx is no register that a call leaves alone.
-TEST(HeldObjects, GoPassesArgumentsInOtherRegisters) {
-  Stack stack;
-  stack.begin = 0x10000;
+// In a function of Go that has kept its first argument, 0x9000, on its stack.
+std::pair<CallPlace, Stack> InGo() {
   CallPlace place;
   place.stack_pointer = 0x10100;
-  stack.words[0x10100 + 0x50] = 0x9000;
   place.convention = CallConvention::kGo;
+  return {place, {0x10000, {{place.stack_pointer + 0x50, 0x9000}}}};
+}
+
+LockCall GivesInGo(const char* begin, const char* end) {
+  return GivesOfOthersInGo(At(begin), static_cast<uint64_t>(end - begin), ReadOwn, ByName, {});
+}
+
+// Its first argument is in rax, and rbx is no register that a call leaves alone.
+TEST(HeldObjects, GoPassesArgumentsInOtherRegisters) {
+  auto [place, stack] = InGo();
   EXPECT_THAT(HELD(of_go, place, stack), ElementsAre(0x9000u + 0x10));
   place.convention = CallConvention::kSystemV;
   EXPECT_THAT(HELD(of_go, place, stack), IsEmpty());
@@ -585,12 +592,7 @@ TEST(HeldObjects, GoPassesArgumentsInOtherRegisters) {
 }
 
 TEST(HeldObjects, WhoReadsInGoCountsUpWhereASemaphoreLiesBeside) {
-  Stack stack;
-  stack.begin = 0x10000;
-  CallPlace place;
-  place.stack_pointer = 0x10100;
-  stack.words[0x10100 + 0x50] = 0x9000;
-  place.convention = CallConvention::kGo;
+  auto [place, stack] = InGo();
   EXPECT_THAT(HELD(of_go_for_reading, place, stack), ElementsAre(0x9000u));
   EXPECT_THAT(Held(of_go_for_reading, of_go_given_back, of_go_for_reading_end, place, stack),
               IsEmpty());
@@ -602,12 +604,7 @@ TEST(HeldObjects, WhoReadsInGoCountsUpWhereASemaphoreLiesBeside) {
 
 // A function that lets go of its caller's lock for a while.
 TEST(HeldObjects, WhatACallGivesBackItsCallersDoNotHold) {
-  Stack stack;
-  stack.begin = 0x10000;
-  CallPlace place;
-  place.stack_pointer = 0x10100;
-  stack.words[0x10100 + 0x50] = 0x9000;
-  place.convention = CallConvention::kGo;
+  auto [place, stack] = InGo();
   const HeldObjectsAt inner = HeldAt(of_go_gives_its_callers, of_go_gives_its_callers_back,
                                      of_go_gives_its_callers_end, place, stack);
   EXPECT_THAT(inner.held, IsEmpty());
@@ -620,34 +617,23 @@ TEST(HeldObjects, WhatACallGivesBackItsCallersDoNotHold) {
   both.Add(inner);
   both.Add(outer);
   EXPECT_THAT(both.objects(), IsEmpty());
-  const auto gives = [](const char* begin, const char* end) {
-    return GivesOfOthersInGo(At(begin), static_cast<uint64_t>(end - begin), ReadOwn, ByName, {});
-  };
-  EXPECT_EQ(gives(of_go_gives_its_callers, of_go_gives_its_callers_end), LockCall::kGivesAny);
-  EXPECT_EQ(gives(of_go_for_reading, of_go_for_reading_end), LockCall::kNone);
-  EXPECT_EQ(gives(of_go_counting, of_go_counting_end), LockCall::kNone);
+  EXPECT_EQ(GivesInGo(of_go_gives_its_callers, of_go_gives_its_callers_end), LockCall::kGivesAny);
+  EXPECT_EQ(GivesInGo(of_go_for_reading, of_go_for_reading_end), LockCall::kNone);
+  EXPECT_EQ(GivesInGo(of_go_counting, of_go_counting_end), LockCall::kNone);
 }
 
 // A `defer` is a closure on the stack of its function, which calls it when it ends.
 TEST(HeldObjects, WhatIsDeferredIsGivenBackAtTheEndOfItsFunction) {
-  Stack stack;
-  stack.begin = 0x10000;
-  CallPlace place;
-  place.stack_pointer = 0x10100;
-  stack.words[0x10100 + 0x50] = 0x9000;
-  place.convention = CallConvention::kGo;
+  auto [place, stack] = InGo();
   EXPECT_THAT(HELD(of_go_defers, place, stack), ElementsAre(0x9000u));
   const HeldObjectsAt after =
       HeldAt(of_go_defers, of_go_deferred_back, of_go_defers_end, place, stack);
   EXPECT_THAT(after.held, IsEmpty());
   EXPECT_FALSE(after.gave_unknown);
-  const auto gives = [](const char* begin, const char* end) {
-    return GivesOfOthersInGo(At(begin), static_cast<uint64_t>(end - begin), ReadOwn, ByName, {});
-  };
-  EXPECT_EQ(gives(of_go_defers, of_go_defers_end), LockCall::kNone);
-  EXPECT_EQ(gives(of_go_defers_of_its_callers, of_go_defers_of_its_callers_end),
+  EXPECT_EQ(GivesInGo(of_go_defers, of_go_defers_end), LockCall::kNone);
+  EXPECT_EQ(GivesInGo(of_go_defers_of_its_callers, of_go_defers_of_its_callers_end),
             LockCall::kGivesAny);
-  EXPECT_EQ(gives(of_go_calls_what_it_was_given, of_go_calls_what_it_was_given_end),
+  EXPECT_EQ(GivesInGo(of_go_calls_what_it_was_given, of_go_calls_what_it_was_given_end),
             LockCall::kGivesAny);
 }
 
