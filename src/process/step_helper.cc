@@ -236,15 +236,28 @@ bool MakeTwin(Clock& clock, Followed* followed) {
   return true;
 }
 
+std::vector<uint64_t> PagesToCopy(const Followed& followed, const ThreadRegisters& registers) {
+  std::set<uint64_t> pages = LikelyPages(followed.thread, registers);
+  pages.insert(followed.pages.begin(), followed.pages.end());
+  std::erase_if(pages, [&](uint64_t page) { return !followed.in_memory->Has(page); });
+  return {pages.begin(), pages.end()};
+}
+
+// While it goes on. What this process does for the first time takes far longer than what it does
+// again: its code and its memory are its parent's until then.
+void Rehearse(const Followed& followed) {
+  ThreadRegisters registers;
+  registers.values[ThreadRegisters::kStackPointer] = followed.thread.stack.first;
+  ThreadMoment moment;
+  moment.CopyPages(followed.thread.tid, PagesToCopy(followed, registers));
+}
+
 // As it stands.
 bool CopyMoment(const ThreadStop& stop, Followed* followed) {
   auto registers = stop.Registers();
   if (!registers.ok()) return false;
-  std::set<uint64_t> pages = LikelyPages(followed->thread, *registers);
-  pages.insert(followed->pages.begin(), followed->pages.end());
-  std::erase_if(pages, [&](uint64_t page) { return !followed->in_memory->Has(page); });
   followed->moment = {};
-  return stop.CopyMoment({pages.begin(), pages.end()}, &followed->moment);
+  return stop.CopyMoment(PagesToCopy(*followed, *registers), &followed->moment);
 }
 
 void LetGo(std::unique_ptr<ThreadStop> stop, Followed* followed) {
@@ -284,6 +297,7 @@ std::vector<std::unique_ptr<ThreadStop>> StopAll(Clock& clock, std::vector<Follo
 // Of one time: all of them stand at once, for as long as it takes to copy. False: one of them does
 // not stop.
 bool CopyMoments(Clock& clock, std::vector<Followed>* all) {
+  for (const Followed& each : *all) Rehearse(each);
   std::vector<std::unique_ptr<ThreadStop>> stops = StopAll(clock, all);
   if (stops.empty()) return false;
   for (size_t i = 0; i < all->size(); ++i) {

@@ -43,24 +43,6 @@ bool Sleeps(int tid) {
   return stat && (stat->state == ThreadState::kSleeping || stat->state == ThreadState::kDiskSleep);
 }
 
-// Those at `addresses`, in as few goes as the kernel allows; what cannot be read is left out.
-void ReadPages(int pid, const std::vector<uint64_t>& addresses, ThreadMoment* moment) {
-  constexpr size_t kMostAtOnce = 256;
-  for (size_t begin = 0; begin < addresses.size();) {
-    const size_t count = std::min(kMostAtOnce, addresses.size() - begin);
-    std::string bytes(count * kMomentPageBytes, '\0');
-    const iovec local = {bytes.data(), bytes.size()};
-    std::vector<iovec> remote;
-    for (size_t i = 0; i < count; ++i)
-      remote.push_back({reinterpret_cast<void*>(addresses[begin + i]), kMomentPageBytes});
-    const ssize_t got = process_vm_readv(pid, &local, 1, remote.data(), count, 0);
-    const size_t whole = got > 0 ? static_cast<size_t>(got) / kMomentPageBytes : 0;
-    for (size_t i = 0; i < whole; ++i)
-      moment->pages[addresses[begin + i]] = bytes.substr(i * kMomentPageBytes, kMomentPageBytes);
-    begin += whole < count ? whole + 1 : count;
-  }
-}
-
 std::string Copy(const StepRange& range, const ReadMemory& read) {
   constexpr uint64_t kMost = 1 << 16;
   std::string bytes(std::min(range.bytes, kMost), '\0');
@@ -119,6 +101,24 @@ StepCall ThreadMoment::AskedCall() const {
   return call;
 }
 
+// In as few goes as the kernel allows.
+void ThreadMoment::CopyPages(int tid, const std::vector<uint64_t>& addresses) {
+  constexpr size_t kMostAtOnce = 256;
+  for (size_t begin = 0; begin < addresses.size();) {
+    const size_t count = std::min(kMostAtOnce, addresses.size() - begin);
+    std::string read(count * kMomentPageBytes, '\0');
+    const iovec local = {read.data(), read.size()};
+    std::vector<iovec> remote;
+    for (size_t i = 0; i < count; ++i)
+      remote.push_back({reinterpret_cast<void*>(addresses[begin + i]), kMomentPageBytes});
+    const ssize_t got = process_vm_readv(tid, &local, 1, remote.data(), count, 0);
+    const size_t whole = got > 0 ? static_cast<size_t>(got) / kMomentPageBytes : 0;
+    for (size_t i = 0; i < whole; ++i)
+      pages[addresses[begin + i]] = read.substr(i * kMomentPageBytes, kMomentPageBytes);
+    begin += whole < count ? whole + 1 : count;
+  }
+}
+
 bool ThreadStop::CopyRegisters(ThreadMoment* moment) const {
   iovec part = {&moment->general, sizeof moment->general};
   if (ptrace(PTRACE_GETREGSET, tid_, NT_PRSTATUS, &part) != 0 ||
@@ -147,7 +147,7 @@ bool ThreadStop::CopyMoment(const std::vector<uint64_t>& pages, ThreadMoment* mo
   iovec part = {moment->vectors.data(), moment->vectors.size()};
   if (ptrace(PTRACE_GETREGSET, tid_, kVectorSet, &part) != 0) return false;
   moment->vectors.resize(part.iov_len);
-  ReadPages(tid_, pages, moment);
+  moment->CopyPages(tid_, pages);
   return true;
 }
 

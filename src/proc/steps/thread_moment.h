@@ -52,6 +52,8 @@ struct ThreadMoment {
   StepState State() const;
   // At the begin of a system call, or at its end: the call, without its result.
   StepCall AskedCall() const;
+  // Adds those of `addresses` that can be read in thread `tid`'s memory, as it is now.
+  void CopyPages(int tid, const std::vector<uint64_t>& addresses);
 };
 
 }  // namespace hangscope
