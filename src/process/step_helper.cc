@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstring>
 #include <memory>
@@ -98,19 +99,48 @@ bool IsInALoop(const StepTrace& trace) {
                      [&](const StepState& state) { return older.count(state.pc) != 0; });
 }
 
-// A poll that was to come back at once is begun again after a stop, and so is a sleep, which is not
-// to be cut into pieces. Null: it sleeps, or does not stop.
-std::unique_ptr<ThreadStop> StopBetweenCalls(Clock& clock, int tid,
+// Of the calls that a stop interrupts, one that looks and does not wait.
+bool ComesBackAtOnce(const ThreadStop& stop, const ReadMemory& read) {
+  ThreadMoment moment;
+  if (!stop.CopyMoment({}, &moment)) return false;
+  const StepCall call = moment.AskedCall();
+  const auto points_to_zero = [&read](uint64_t timeout) {
+    std::array<int64_t, 2> time = {};
+    return timeout != 0 && read(timeout, time.data(), sizeof time) && time[0] == 0 && time[1] == 0;
+  };
+  switch (call.number) {
+#if defined(__x86_64__)
+    case SYS_poll:
+      return static_cast<int>(call.arguments[2]) == 0;
+    case SYS_select:
+      return points_to_zero(call.arguments[4]);
+#endif
+    case SYS_ppoll:
+      return points_to_zero(call.arguments[2]);
+    case SYS_pselect6:
+      return points_to_zero(call.arguments[4]);
+    default:
+      return false;
+  }
+}
+
+// A poll that was to come back at once is begun again after a stop, so it is taken to its end: a
+// thread that does nothing else is hardly ever seen outside of it. A sleep, too, is begun again,
+// and is not to be cut into pieces. Null: it sleeps, or does not stop.
+std::unique_ptr<ThreadStop> StopBetweenCalls(Clock& clock, const SteppedThread& thread,
                                              const std::function<void()>& while_waiting = {}) {
   constexpr int kTries = 30;
   const ProcFolder proc("/proc");
   for (int tries = 0; tries < kTries; ++tries) {
-    auto stop = ThreadStop::Stop(clock, tid, kLongestWaitForTurn, while_waiting);
+    auto stop = ThreadStop::Stop(clock, thread.tid, kLongestWaitForTurn, while_waiting);
     if (!stop.ok() || !(*stop)->Registers().ok()) return nullptr;
     if ((*stop)->interrupted_call() < 0) return std::move(*stop);
+    if (ComesBackAtOnce(**stop, thread.read))
+      return (*stop)->FinishCall(clock.Monotonic() + kLongestWaitForTurn) ? std::move(*stop)
+                                                                          : nullptr;
     stop->reset();
     clock.Sleep(kMillisecond / 5);
-    const auto stat = proc.Stat(tid);
+    const auto stat = proc.Stat(thread.tid);
     if (!stat || stat->state != ThreadState::kRunning) return nullptr;
   }
   return nullptr;
@@ -283,7 +313,7 @@ std::vector<std::unique_ptr<ThreadStop>> StopAll(Clock& clock, std::vector<Follo
     if (tries > 0 && clock.Monotonic() > until) break;
     if (tries > 0) clock.Sleep(kMillisecond);
     for (size_t i = 0; i < all->size(); ++i) {
-      auto stop = StopBetweenCalls(clock, (*all)[i].thread.tid, let_go_if_late);
+      auto stop = StopBetweenCalls(clock, (*all)[i].thread, let_go_if_late);
       if (stop == nullptr) return {};
       let_go_if_late();
       if (stops.size() < i) break;  // `stop` goes, too
@@ -314,7 +344,7 @@ bool CopyMoments(Clock& clock, std::vector<Followed>* all) {
   }
   for (Followed& each : *all) {
     if (is_one || each.calls == 0) continue;
-    auto stop = StopBetweenCalls(clock, each.thread.tid);
+    auto stop = StopBetweenCalls(clock, each.thread);
     if (stop == nullptr) return false;
     note(*stop, each);
     LetGo(std::move(stop), &each);
@@ -470,7 +500,7 @@ bool FindsTheSame(const Followed& followed) {
 bool IsStillThere(Clock& clock, Followed* followed) {
   for (const TimeNs later : {kMillisecond, 4 * kMillisecond, 15 * kMillisecond}) {
     clock.Sleep(later);
-    auto stop = StopBetweenCalls(clock, followed->thread.tid);
+    auto stop = StopBetweenCalls(clock, followed->thread);
     ThreadMoment now;
     if (stop == nullptr || !stop->CopyMoment({}, &now)) return false;
     LetGo(std::move(stop), followed);
