@@ -140,8 +140,8 @@ std::vector<Dwarf_Die> InlinedAt(const Dwarf_Die& function, uint64_t address) {
   return inlined;
 }
 
-// Whether such a source is a library's: a header of the system's or of a compiler's library, Rust's
-// own libraries and Go's, or what Cargo or Go fetched.
+}  // namespace
+
 bool IsLibrarySource(const std::string& path) {
   // clang finds gcc's headers by ways like /usr/bin/../lib/gcc/x86_64-linux-gnu/12/../../include.
   const std::string plain = path.find("/../") == std::string::npos
@@ -158,7 +158,10 @@ bool IsLibrarySource(const std::string& path) {
   return false;
 }
 
-}  // namespace
+std::string QualifiedName(Dwarf_Die* die) {
+  const char* const name = dwarf_diename(die);
+  return name == nullptr ? std::string() : Qualified(die, name);
+}
 
 void SourceFrames::CollectFunctions(Dwarf_Die* root, bool nested, std::vector<Function>* into) {
   std::vector<Dwarf_Die> around;  // whose next child is to come
@@ -210,6 +213,20 @@ const SourceFrames::Function* SourceFrames::FindFunction(Dwarf_Die* unit, uint64
     known.functions.clear();
     CollectFunctions(unit, true, &known.functions);
   }
+}
+
+std::optional<SourceFrames::Place> SourceFrames::PlaceAt(uint64_t pc) {
+  Place place;
+  Dwarf_Addr bias = 0;
+  Dwarf_Die* const found = units_.Find(pc, &bias);
+  if (found == nullptr) return std::nullopt;
+  place.unit = *found;
+  place.bias = bias;
+  place.address = pc - bias;
+  const Function* const function = FindFunction(&place.unit, place.address);
+  if (function == nullptr) return std::nullopt;
+  place.function = function->die;
+  return place;
 }
 
 std::vector<SourceFrame> SourceFrames::At(uint64_t pc) {

@@ -6,6 +6,7 @@
 #include <elfutils/libdwfl.h>
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -24,6 +25,13 @@ struct SourceFrame {
   bool of_library = false;
 };
 
+// Whether such a source is a library's: a header of the system's or of a compiler's library, Rust's
+// own libraries and Go's, or what Cargo or Go fetched.
+bool IsLibrarySource(const std::string& path);
+
+// With the namespaces, types and functions around it: "Pool::submit", "main::<lambda>".
+std::string QualifiedName(Dwarf_Die* die);
+
 // libdw's own search finds no units without .debug_aranges, which clang and rustc do not write, and
 // no function that is in a namespace, where these put them. One thread; `module` outlives it.
 class SourceFrames {
@@ -33,6 +41,15 @@ class SourceFrames {
   // The innermost first; the last is the function that was not inlined, where that is known. `pc`
   // is the module's. Empty: no unit has it.
   std::vector<SourceFrame> At(uint64_t pc);
+  // For what else debug information has there.
+  struct Place {
+    Dwarf_Die unit;
+    Dwarf_Die function;    // that was not inlined
+    uint64_t address = 0;  // the unit's own: `pc` without `bias`
+    uint64_t bias = 0;
+  };
+  // Nothing: it is in no function.
+  std::optional<Place> PlaceAt(uint64_t pc);
 
  private:
   struct Function {

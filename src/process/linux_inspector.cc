@@ -173,6 +173,7 @@ Result<SystemSample> LinuxInspector::Inspect(int pid, const InspectOptions& aske
         if (other != process) process->FindOpeners(*other);
       }
     }
+    for (auto& process : processes) process->NameObjects();
   }
   std::set<int> known;
   for (auto& process : processes) known.insert(process->pid());

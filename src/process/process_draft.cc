@@ -96,7 +96,9 @@ bool IsUnownedLock(const ThreadFacts& thread) {
 // "disk" of "disk", "slots" of "slots+32": one of many in one place is one of a pool. Empty: it has
 // no name of its own.
 std::string PoolName(const std::string& variable) {
-  return variable.find(' ') != std::string::npos ? "" : variable.substr(0, variable.find('+'));
+  return variable.find(' ') != std::string::npos
+             ? ""
+             : variable.substr(0, variable.find_first_of("+.[-"));
 }
 
 // Tasks that wait for ever, and are missed: those that something outside waits for, such as wait in

@@ -134,6 +134,7 @@ class ProcessLook {
   bool BeginOfNaps();
   bool EndOfNaps();
   void ForgetNaps();
+  void NameObjects();  // that are waited for, by what the source calls them
   void Verify();  // takes back what is said of threads that have moved meanwhile, or are frozen
 
   int pid() const { return pid_; }
@@ -270,6 +271,7 @@ class ProcessLook {
   std::vector<int> ReadyOfEpoll(const StepCall& call, int epoll) const;
   bool NapsAgain(const Work& work, ThreadFacts* thread);
   std::string VariableName(uint64_t address);
+  std::vector<std::string> SourceNamesOf(uint64_t address, const std::vector<StackPlace>& places);
   std::optional<int> ThreadWithStackAt(uint64_t address) const;
   void FindJoinedOfMusl(ThreadFacts* thread) const;
   bool IsAnsweredByASupervisor(const RawThread& raw) const;

@@ -723,8 +723,10 @@ StackWalker::ModuleSource& StackWalker::SourceOf(Dwfl_Module* module) {
   // The lines of a C library take longer to read than all the rest, and do not say more than its
   // functions' names.
   Dwarf_Addr bias = 0;
-  if (!source.of_system && dwfl_module_getdwarf(module, &bias) != nullptr)
+  if (!source.of_system && dwfl_module_getdwarf(module, &bias) != nullptr) {
     source.frames = std::make_unique<SourceFrames>(module);
+    source.variables = std::make_unique<SourceVariables>(*source.frames, read_);
+  }
   return source;
 }
 
@@ -787,6 +789,48 @@ std::string StackWalker::Variable(uint64_t address) {
   if (symbol == nullptr || (symbol->bytes == 0 && symbol->address != address)) return {};
   const std::string name = ReadableName(symbol->name);
   return symbol->address == address ? name : fmt::format("{}+{}", name, address - symbol->address);
+}
+
+std::optional<VariableSymbol> StackWalker::SymbolOfVariable(uint64_t address) {
+  Dwfl_Module* const module = ModuleOfVariable(address);
+  const ModuleSymbols::Symbol* const symbol =
+      module == nullptr ? nullptr : ModuleSymbols::Find(SymbolsOf(module).variables, address);
+  if (symbol == nullptr || address - symbol->address >= symbol->bytes) return std::nullopt;
+  return VariableSymbol{symbol->address, symbol->name};
+}
+
+std::vector<std::string> StackWalker::SourceNames(const std::vector<StackPlace>& places,
+                                                  uint64_t address, bool is_within) {
+  constexpr size_t kMostFrames = 32;
+  const auto symbol = SymbolOfVariable(address);
+  const auto text = [](const SourceVariable& found) {
+    return found.function.empty() ? found.path
+                                  : fmt::format("{} in {}", found.path, found.function);
+  };
+  std::vector<std::string> names;
+  std::map<SourceVariables*, std::vector<uint64_t>> pcs;
+  for (size_t i = 0; i < std::min(places.size(), kMostFrames); ++i) {
+    Dwfl_Module* const module = dwfl_addrmodule(dwfl_, places[i].pc);
+    SourceVariables* const variables =
+        module == nullptr ? nullptr : SourceOf(module).variables.get();
+    if (variables == nullptr) continue;
+    pcs[variables].push_back(places[i].pc);
+    VariableFrame frame{places[i].pc, places[i].registers, {}};
+    if (i + 1 < places.size()) frame.frame_address = places[i + 1].stack_pointer;
+    const auto found = variables->OfFrame(frame, address);
+    if (!found) continue;
+    if (found->is_within) return {text(*found)};
+    names.push_back(text(*found));
+  }
+  for (const auto& [variables, its_pcs] : pcs) {
+    const auto found = variables->OfUnits(its_pcs, address, symbol);
+    if (!found) continue;
+    if (found->is_within) return {text(*found)};
+    names.push_back(text(*found));
+  }
+  // A variable that is known, and whose type is not, has its symbol's name.
+  if (is_within || symbol) names.clear();
+  return names;
 }
 
 std::string StackWalker::PointerTo(uint64_t begin, uint64_t address) {

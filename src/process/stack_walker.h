@@ -20,6 +20,7 @@
 #include "base/status.h"
 #include "code/call_depth.h"
 #include "code/source_frames.h"
+#include "code/source_variables.h"
 #include "model/process.h"
 #include "proc/proc_text.h"
 #include "proc/process_memory.h"
@@ -83,6 +84,11 @@ class StackWalker {
   std::optional<Function> FunctionAt(uint64_t address);
   // The variable that `address` is in: "lock_a", "queue+16"; empty: nobody says.
   std::string Variable(uint64_t address);
+  // What the source calls `address`, by the functions at `places`, the innermost first, and then by
+  // the variables outside of functions that their sources have: "savings.lock in main". Where it is
+  // a part of a variable, that is its only name; `is_within`: none but such a one.
+  std::vector<std::string> SourceNames(const std::vector<StackPlace>& places, uint64_t address,
+                                       bool is_within);
   // The program's pointer to `address`, or else to `begin`, or to the nearest place between them:
   // "*state", "*state+16"; empty: there is none.
   std::string PointerTo(uint64_t begin, uint64_t address);
@@ -110,7 +116,8 @@ class StackWalker {
   struct ModuleSymbols;
   struct ModuleSource {
     bool of_system = false;
-    std::unique_ptr<SourceFrames> frames;  // null: it has no lines, or nobody wants them
+    std::unique_ptr<SourceFrames> frames;        // null: it has no lines, or nobody wants them
+    std::unique_ptr<SourceVariables> variables;  // if `frames`
     CodeNames told;
     std::vector<SourceFrame> At(uint64_t pc) const;
   };
@@ -135,6 +142,7 @@ class StackWalker {
   const std::vector<StackFrame>& Name(uint64_t pc);
   std::vector<StackFrame> FindNames(uint64_t pc);
   Dwfl_Module* ModuleOfVariable(uint64_t address) const;
+  std::optional<VariableSymbol> SymbolOfVariable(uint64_t address);
   ModuleSource& SourceOf(Dwfl_Module* module);
 
   const std::string proc_root_;
