@@ -37,6 +37,20 @@ constexpr uint32_t kMuslWaiters = 0x80000000;
 constexpr uint32_t kMuslLocked = 16;      // EBUSY: a plain one, whose owner nobody records
 constexpr int32_t kMuslKnownBits = 0x8f;  // type, robust, priority, shared
 
+// That of a FILE, and others that the C library takes again (sysdeps/nptl/stdio-lock.h).
+struct RecursiveLock {
+  uint32_t lock;
+  uint32_t count;
+  uint64_t owner;  // the thread's descriptor
+};
+// What begins a descriptor (sysdeps/x86_64/nptl/tls.h) says where it is, twice.
+struct DescriptorHead {
+  uint64_t thread_pointer;
+  uint64_t vector;
+  uint64_t self;
+};
+constexpr uint64_t kIdInDescriptorAt = 720;  // glibc 2.36, x86-64
+
 struct RwLock {
   uint32_t readers;
   uint32_t writers;
@@ -147,6 +161,22 @@ class FutexReader {
       meaning.owner = mutex.owner;
       meaning.owner_died = !is_thread_(mutex.owner);
     }
+    return meaning;
+  }
+
+  std::optional<FutexMeaning> AsRecursiveLock() const {
+    RecursiveLock lock = {};
+    DescriptorHead head = {};
+    int32_t owner = 0;
+    if (word_.is_32_bit || word_.expected != kLockedWithWaiters ||
+        !read_(word_.address, &lock, sizeof lock) || lock.lock != kLockedWithWaiters ||
+        lock.count == 0 || lock.count > kMostUsers || !read_(lock.owner, &head, sizeof head) ||
+        head.thread_pointer != lock.owner || head.self != lock.owner ||
+        !read_(lock.owner + kIdInDescriptorAt, &owner, sizeof owner) || owner <= 0)
+      return std::nullopt;
+    FutexMeaning meaning = Named(WaitKind::kMutex, 0);
+    meaning.owner = owner;
+    meaning.owner_died = !is_thread_(owner);
     return meaning;
   }
 
@@ -297,7 +327,10 @@ FutexMeaning ExplainFutexWord(const FutexWord& word, FutexUse use,
       break;
   }
   if (auto join = futex.AsJoin(IsInJoin(stack))) return *join;
-  if (named == WaitKind::kFutex) return futex.AsNothingKnown();
+  if (named == WaitKind::kFutex) {
+    const auto lock = futex.AsRecursiveLock();
+    return lock ? *lock : futex.AsNothingKnown();
+  }
   if (auto mutex = futex.AsMutex(false)) return *mutex;
   if (IsInMusl(stack)) {
     if (auto mutex = futex.AsMuslMutex(false)) return *mutex;

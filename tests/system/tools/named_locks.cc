@@ -103,6 +103,23 @@ void OfPointers() {
   Run([&] { Move(server, 0, 1); }, [&] { Move(server, 1, 0); });
 }
 
+// That of a FILE.
+void OfFile() {
+  std::mutex lock;
+  FILE* const log = fopen("/dev/null", "w");
+  Run(
+      [&] {
+        flockfile(log);
+        pthread_barrier_wait(&both);
+        lock.lock();
+      },
+      [&] {
+        lock.lock();
+        pthread_barrier_wait(&both);
+        fputs("x", log);
+      });
+}
+
 void* EndWithInput(void*) {
   char byte;
   while (read(0, &byte, 1) > 0) {
@@ -114,11 +131,8 @@ struct Way {
   const char* name;
   void (*run)();
 };
-const Way kWays[] = {{"variable", OfVariable},
-                     {"array", OfArray},
-                     {"function", OfFunction},
-                     {"vector", OfVector},
-                     {"pointers", OfPointers}};
+const Way kWays[] = {{"variable", OfVariable}, {"array", OfArray},       {"function", OfFunction},
+                     {"vector", OfVector},     {"pointers", OfPointers}, {"file", OfFile}};
 
 }  // namespace
 

@@ -19,8 +19,9 @@ namespace {
 
 SystemClock names_clock;
 
-// What `thread` of the program waits for, once it waits for a lock.
+// What `thread` of the program waits for, once that is a lock that the other one has.
 std::string WaitsFor(const StartedProgram& program, const char* thread) {
+  const int holder = program.Tid(thread == std::string("main") ? "other" : "main");
   constexpr TimeNs kWithin = 20 * kSecond;
   auto inspector = OpenLinuxInspector(names_clock);
   const TimeNs end = names_clock.Monotonic() + kWithin;
@@ -28,7 +29,8 @@ std::string WaitsFor(const StartedProgram& program, const char* thread) {
     const auto look = (*inspector)->Inspect(program.pid(), {});
     const ThreadFacts* const facts =
         look.ok() ? FindThread(look.value(), program.Tid(thread)) : nullptr;
-    if (facts != nullptr && facts->wait.kind == WaitKind::kMutex) return facts->wait.variable;
+    if (facts != nullptr && facts->wait.kind == WaitKind::kMutex && facts->wait.owner == holder)
+      return facts->wait.variable;
   }
   return "no lock";
 }
@@ -66,6 +68,14 @@ TEST_P(NamedLocks, AreBehindPointersOfAFunction) {
   EXPECT_THAT(WaitsFor(program, "other"), testing::StartsWith("server->queues[1]->lock in "));
   EXPECT_THAT(WaitsFor(program, "main"), testing::StartsWith("server->queues[0]->lock in "));
 }
+
+#if defined(__x86_64__)
+TEST_P(NamedLocks, AreThoseOfFiles) {
+  const StartedProgram program(GetParam(), "file");
+  EXPECT_THAT(WaitsFor(program, "other"), testing::StartsWith("lock in "));
+  EXPECT_THAT(WaitsFor(program, "main"), testing::HasSubstr("log->_lock in "));
+}
+#endif
 
 INSTANTIATE_TEST_SUITE_P(Built, NamedLocks, testing::Values(NAMED_LOCKS, NAMED_LOCKS_FAST),
                          [](const auto& way) {
