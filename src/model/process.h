@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -379,6 +380,9 @@ struct ThreadFacts {
   // words of memory.
   bool wakes_nobody = false;
   bool uses_no_files = false;  // nor does any of it read, write or close a file that others have
+  // else, of such a thread: the only descriptors by which it does; nothing: not known
+  std::optional<std::set<int>> uses_descriptors;
+  bool opens_files = false;  // and others, by their names
   // It serves the runtime of its program, as a collector of garbage does: nothing that the program
   // waits for comes from it.
   bool of_runtime = false;

@@ -170,7 +170,12 @@ void Observer::SampleThreads(const ChildView& child, const Verdict& streams) {
   else if (suspected_since_ == 0)
     suspected_since_ = clock_.Monotonic();
   if (thread_watch_ == nullptr || pid_ <= 0 || child.ended) return;
-  thread_watch_->Follow(pid_, child.processes, suspected_since_, streams.state == State::kSilent);
+  // Lines that repeat say as little as none of what else the program does.
+  const bool is_trace = std::any_of(streams.streams.begin(), streams.streams.end(),
+                                    [](const StreamVerdict& each) { return !each.format.empty(); });
+  const bool says_nothing =
+      streams.state == State::kSilent || (streams.state == State::kLooping && !is_trace);
+  thread_watch_->Follow(pid_, child.processes, suspected_since_, says_nothing);
   if (const auto warning = thread_watch_->DrainWarning())
     narrator_.Note("warning: the program's threads were not looked at: " + *warning, clock_.Wall());
 }

@@ -340,12 +340,11 @@ void DoubtFiles(const FindingDraft& draft, const JudgedProcesses& judged, Proces
 // A busy handler of SQLite that soon gives up ends the wait with an error.
 void DoubtDatabases(const FindingDraft& draft, const JudgedProcesses& judged,
                     ProcessFinding* finding) {
-  constexpr TimeNs kSoon = 30 * kSecond;
   for (const uint32_t i : draft.members) {
     const ThreadFacts& thread = *judged.node(i).facts;
     if (!judged.node(i).retries || !NapsForDatabase(thread)) continue;
     const auto& limit = thread.wait.timeout;
-    finding->Lower(limit && *limit <= kSoon ? Confidence::kPossible : Confidence::kLikely,
+    finding->Lower(limit && *limit <= kSoonGivenUp ? Confidence::kPossible : Confidence::kLikely,
                    limit ? fmt::format("{} gives up with SQLITE_BUSY after {}", ThreadLabel(thread),
                                        FormatElapsed(*limit))
                          : fmt::format("the busy handler of {} is the program's own, and may give "
@@ -670,7 +669,8 @@ void DoubtNappers(const FindingDraft& draft, const JudgedProcesses& judged,
   for (const int pid : pids) {
     bool is_main = false;
     const std::string who = WhoActs(pid, judged, [&](const ThreadFacts& thread) {
-      const bool is_harmless = of_files ? thread.uses_no_files : thread.wakes_nobody;
+      const bool is_harmless =
+          of_files ? thread.uses_no_files || thread.uses_descriptors : thread.wakes_nobody;
       is_main = is_main || (is_harmless && thread.tid == pid);
       return is_harmless;
     });

@@ -482,19 +482,40 @@ void ProcessGraph::WaitForProcess(uint32_t node, int pid) {
   waits_[node].suppliers.push_back({processes_[pid], false});
 }
 
-// Of the process, without the threads that nap beside it and wake nobody; `for_file`: nor end a
-// wait for a file.
-uint32_t ProcessGraph::WithoutHarmless(int pid, bool for_file) {
+constexpr int kNotKnown = -1;  // a descriptor
+
+void AddInQuestion(const WaitFile& file, int pid, FilesInQuestion* files) {
+  for (const auto& [other, descriptor] : file.others) {
+    if (other == pid) files->descriptors.insert(descriptor);
+  }
+  if (file.others.empty()) files->descriptors.insert(kNotKnown);
+  const bool is_nameless = (file.kind == FileKind::kPipe && !IsNamedPipe(file)) ||
+                           file.kind == FileKind::kSocket || file.kind == FileKind::kEvent;
+  files->have_names = files->have_names || !is_nameless;
+}
+
+bool UsesNoneOf(const ThreadFacts& thread, const FilesInQuestion& files) {
+  if (thread.uses_no_files) return true;
+  return thread.uses_descriptors && !files.descriptors.empty() &&
+         files.descriptors.count(kNotKnown) == 0 && !(thread.opens_files && files.have_names) &&
+         std::none_of(files.descriptors.begin(), files.descriptors.end(), [&](int descriptor) {
+           return thread.uses_descriptors->count(descriptor) != 0;
+         });
+}
+
+// Of the process, without the threads that nap beside it and wake nobody; `files`: nor end a wait
+// for these.
+uint32_t ProcessGraph::WithoutHarmless(int pid, const std::optional<FilesInQuestion>& files) {
   const uint32_t all = ProcessNodeOf(pid);
   if (all == nobody_knows_) return all;
   const auto wakes_nobody = [&](const WaitEdge& edge) {
     const ThreadFacts* const facts = nodes_[edge.to].facts;
-    return facts != nullptr && (for_file ? facts->uses_no_files : facts->wakes_nobody);
+    return facts != nullptr && (files ? UsesNoneOf(*facts, *files) : facts->wakes_nobody);
   };
   const std::vector<WaitEdge>& threads = waits_[all].suppliers;
   if (std::none_of(threads.begin(), threads.end(), wakes_nobody)) return all;
   const auto [wakers, is_new] =
-      wakers_.emplace(std::pair(pid, for_file), static_cast<uint32_t>(nodes_.size()));
+      wakers_.emplace(std::pair(pid, files), static_cast<uint32_t>(nodes_.size()));
   if (is_new) {
     nodes_.push_back(nodes_[all]);
     waits_.push_back(waits_[all]);
@@ -558,7 +579,7 @@ std::optional<uint32_t> ProcessGraph::WhoMayAccept(int pid, uint32_t waiter) {
 void ProcessGraph::WaitForWaker(uint32_t node) {
   nodes_[node].weak = true;
   const ProcessFacts& process = *facts_.at(nodes_[node].pid);
-  const uint32_t wakers = WithoutHarmless(process.pid, false);  // which may move all nodes
+  const uint32_t wakers = WithoutHarmless(process.pid, std::nullopt);  // which may move all nodes
   waits_[node].suppliers.push_back({wakers, false});
   for (const int sharer : process.shares_memory_with)
     waits_[node].suppliers.push_back({ProcessNodeOf(sharer), false});
@@ -629,7 +650,9 @@ void ProcessGraph::AddFileEdges(uint32_t node) {
   }
   for (const int pid : pids) {
     only_own = only_own && pid == own;
-    const uint32_t users = WithoutHarmless(pid, true);  // which may move all nodes
+    FilesInQuestion in_question;
+    for (const WaitFile& file : files) AddInQuestion(file, pid, &in_question);
+    const uint32_t users = WithoutHarmless(pid, in_question);  // which may move all nodes
     waits_[node].suppliers.push_back({users, false});
   }
   nodes_[node].weak = only_own;

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -69,8 +70,19 @@ struct ProcessNode {
   bool retries = false;
 };
 
-// A wait that a server ends so soon by itself is none that lasts.
-constexpr TimeNs kSoonGivenUp = 30 * kSecond;
+// By which a process could end waits for files: its descriptors, and whether somebody could come to
+// them by a name.
+struct FilesInQuestion {
+  std::set<int> descriptors;  // -1, or none: not known
+  bool have_names = false;
+  auto operator<=>(const FilesInQuestion&) const = default;
+};
+void AddInQuestion(const WaitFile& file, int pid, FilesInQuestion* files);
+// Of what it does after its nap the code tells, and it is nothing with these.
+bool UsesNoneOf(const ThreadFacts& thread, const FilesInQuestion& files);
+
+// A wait that a server, or SQLite, ends so soon by itself is none that lasts.
+constexpr TimeNs kSoonGivenUp = 120 * kSecond;
 
 class ProcessGraph {
  public:
@@ -94,7 +106,7 @@ class ProcessGraph {
   void AddOwnCallEdges(uint32_t node);
   bool MayBeMovedBySpinner(uint32_t node) const;
   uint32_t ProcessNodeOf(int pid);
-  uint32_t WithoutHarmless(int pid, bool for_file);
+  uint32_t WithoutHarmless(int pid, const std::optional<FilesInQuestion>& files);
   void WaitForThread(uint32_t node, int tid);
   void WaitForProcess(uint32_t node, int pid);
   void WaitForOwnProcess(uint32_t node);
@@ -117,7 +129,7 @@ class ProcessGraph {
   std::map<int, uint32_t> threads_;
   std::map<int, uint32_t> processes_;
   // By process: those of its threads that may wake others, or use files that others have.
-  std::map<std::pair<int, bool>, uint32_t> wakers_;
+  std::map<std::pair<int, std::optional<FilesInQuestion>>, uint32_t> wakers_;
   // Likewise, by who waits for that: those that may accept a connection.
   std::map<std::pair<int, uint32_t>, uint32_t> acceptors_;
   std::map<int, const ProcessFacts*> facts_;

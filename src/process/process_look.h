@@ -245,7 +245,8 @@ class ProcessLook {
   void FindRefusedMutex(uint64_t mutex, ThreadWait* wait);
   bool MayHaveStreamsOfItsOwn() const;
   void FindWhoWakesNobody();
-  CodeEffect EffectOnOthers(const Work& work);
+  CodeEffect EffectOnOthers(const Work& work, UsedFiles* files);
+  std::optional<std::set<int>> DescriptorsOfStreams();
   LockCall LockCallAt(uint64_t target);
   LockCall LockCallByCodeAt(uint64_t target, int depth);
   bool RunsOnce(const Work& work, size_t at) const;

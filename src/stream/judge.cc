@@ -21,6 +21,8 @@ constexpr uint32_t kWaitsThatEnded = 3;  // in a loop, so that it is known for a
 // fair, and some get it for seconds only now and then.
 constexpr TimeNs kPatienceWithSilent = 3;
 constexpr double kAsleep = 0.05;  // of a CPU: less is no work
+// A program that says nothing more in longer rounds may mean them as a sign of life.
+constexpr TimeNs kSignOfLife = kSecond / 4;
 
 // "hart 2" before "hart 10".
 bool NameBefore(const std::string& a, const std::string& b) {
@@ -168,10 +170,19 @@ void DoubtLogCore(const StreamView& stream, size_t index, Doubts* doubts) {
     doubts->AtMost(Confidence::kPossible, core.name,
                    "these lines came between others before: they may be its sign of life");
   }
-  if (stream.proof != nullptr && index < stream.proof->cores.size() &&
-      stream.proof->cores[index].nothing_else) {
+  if (stream.proof == nullptr || index >= stream.proof->cores.size()) return;
+  const CoreProof& proof = stream.proof->cores[index];
+  if (proof.nothing_else) {
     doubts->AtMost(Confidence::kPossible, core.name,
                    "it has said nothing else since it began: perhaps that is all it does");
+  }
+  const TimeNs looped = stream.proof->time - proof.since;
+  if (proof.rounds == 0 || looped <= 0) return;
+  const TimeNs round = looped / static_cast<TimeNs>(proof.rounds);
+  if (round >= kSignOfLife) {
+    doubts->AtMost(Confidence::kPossible, core.name,
+                   fmt::format("a round takes {}: it may be a sign of life beside other work",
+                               FormatElapsed(round)));
   }
 }
 

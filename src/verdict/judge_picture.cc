@@ -241,13 +241,20 @@ std::string WhoGoesOn(const Picture& picture, const Finding& finding, TimeNs sta
   return finding.source == Source::kThreads && stream_goes_on && printed_since ? "its output" : "";
 }
 
+// A log that repeats is one of the program's: what its threads wait for says why. Its lines have no
+// core of their own.
+bool IsOfMereLog(const CoreVerdict& core) {
+  return core.name == core.stream && core.loop && core.loop->basis == LoopBasis::kLines;
+}
+
 // A simulator's own threads say nothing about the cores that it simulates, unless they are stuck
 // for certain; and a proven loop is surer than a likely cause.
 bool StreamsKnowBetter(const Verdict& streams, const Finding& finding) {
   if (finding.source != Source::kThreads || finding.confidence == Confidence::kCertain)
     return false;
   const bool surer = streams.IsHang() && streams.confidence > finding.confidence;
-  return surer || HasTrace(streams) || !streams.cores.empty();
+  return surer || HasTrace(streams) ||
+         !std::all_of(streams.cores.begin(), streams.cores.end(), IsOfMereLog);
 }
 
 // A core of the scope and a hart of a trace are the same by the hart's number, where there is but

@@ -11,6 +11,8 @@
 #include <algorithm>
 #include <cstring>
 #include <iterator>
+#include <map>
+#include <optional>
 #include <set>
 #include <string>
 
@@ -37,7 +39,7 @@ class CodeFollower {
   CodeFollower(const CodeFollower&) = delete;
   CodeFollower& operator=(const CodeFollower&) = delete;
 
-  CodeEffect Follow(const std::vector<CallPlace>& places, bool gives_file) {
+  CodeEffect Follow(const std::vector<CallPlace>& places, bool gives_file, UsedFiles* files) {
     if (!is_open_ || places.empty()) return CodeEffect::kUnknown;
     result_at_ = gives_file ? places[0].back : 0;
     const bool stays = std::any_of(places.begin(), places.end(), [this](const CallPlace& place) {
@@ -49,10 +51,15 @@ class CodeFollower {
       called_.pop_back();
       Returns(next, next.begin);
     }
-    const bool is_entered = std::any_of(jumps_.begin(), jumps_.end(),
-                                        [this](uint64_t to) { return closed_.count(to) != 0; });
     if (!is_known_ || !stays) return CodeEffect::kUnknown;
-    return uses_files_ || is_entered ? CodeEffect::kFiles : CodeEffect::kNone;
+    const bool is_entered = std::any_of(jumps_.begin(), jumps_.end(), [this](uint64_t to) {
+      const auto call = numbered_.lower_bound(to);
+      return closed_.count(to) != 0 || (call != numbered_.end() && call->second < to);
+    });
+    if (uses_files_ || is_entered) return CodeEffect::kFiles;
+    *files = files_;
+    return files_.streams || files_.opens || !files_.descriptors.empty() ? CodeEffect::kSomeFiles
+                                                                         : CodeEffect::kNone;
   }
 
  private:
@@ -75,6 +82,7 @@ class CodeFollower {
       if (cs_disasm(capstone_, reinterpret_cast<const uint8_t*>(code.data()) + at, code.size() - at,
                     pc, 1, &instruction) != 1)
         return is_known_ = false;
+      NoteNumber(*instruction);
       returns = Step(*instruction, function, &open) || returns;
       NoteResult(*instruction);
       cs_free(instruction, 1);
@@ -172,6 +180,42 @@ class CodeFollower {
     passed_at_ = passes_result && instruction.address == result_at_ ? next : 0;
     result_at_ = instruction.id == X86_INS_CALL && gives_file_ ? next : 0;
     gives_file_ = false;
+    if (instruction.id == X86_INS_CALL) number_.reset();  // the register is the callee's
+  }
+
+  // A number in the register of the first argument, and where it got there.
+  void NoteNumber(const cs_insn& instruction) {
+    const cs_x86& detail = instruction.detail->x86;
+    const auto is_argument = [](unsigned reg) {
+      return reg == X86_REG_RDI || reg == X86_REG_EDI || reg == X86_REG_DI || reg == X86_REG_DIL;
+    };
+    if (instruction.address != number_until_) number_.reset();  // it came there by a jump
+    number_until_ = instruction.address + instruction.size;
+    const bool sets_argument = detail.op_count == 2 && detail.operands[0].type == X86_OP_REG &&
+                               is_argument(detail.operands[0].reg);
+    const auto set = [&](int number) {
+      number_ = number;
+      number_at_ = instruction.address;
+    };
+    if (instruction.id == X86_INS_MOV && sets_argument && detail.operands[1].type == X86_OP_IMM)
+      return set(static_cast<int>(detail.operands[1].imm));
+    if (instruction.id == X86_INS_XOR && sets_argument && detail.operands[1].type == X86_OP_REG &&
+        detail.operands[1].reg == detail.operands[0].reg)
+      return set(0);
+    cs_regs read, written;
+    uint8_t reads = 0, writes = 0;
+    if (cs_regs_access(capstone_, &instruction, read, &reads, written, &writes) != 0 ||
+        std::any_of(written, written + writes, is_argument))
+      number_.reset();
+  }
+
+  void UseNumber(uint64_t call) {
+    if (call == 0 || !number_) {
+      uses_files_ = true;
+      return;
+    }
+    files_.descriptors.insert(*number_);
+    numbered_[call] = number_at_;
   }
 
   // Where it closes the file that the call before it has given, unless a jump leads there.
@@ -189,6 +233,15 @@ class CodeFollower {
         return true;
       case CalledCode::kOfFiles:
         uses_files_ = true;
+        return true;
+      case CalledCode::kOfStreams:
+        files_.streams = true;
+        return true;
+      case CalledCode::kOpens:
+        files_.opens = true;
+        return true;
+      case CalledCode::kOfNumber:
+        UseNumber(call);
         return true;
       case CalledCode::kGivesFile:
         gives_file_ = true;
@@ -220,7 +273,12 @@ class CodeFollower {
   uint64_t result_at_ = 0;     // behind a call that gives a file
   uint64_t passed_at_ = 0;     // behind the instruction that passes that on
   std::set<uint64_t> closed_;  // calls that close such files
-  std::set<uint64_t> jumps_;   // where jumps lead
+  UsedFiles files_;
+  std::optional<int> number_;              // in the register of the first argument
+  uint64_t number_at_ = 0;                 // where it was put there
+  uint64_t number_until_ = 0;              // the instruction behind the one that was looked at
+  std::map<uint64_t, uint64_t> numbered_;  // calls with such a number, and where it was put there
+  std::set<uint64_t> jumps_;               // where jumps lead
   size_t instructions_ = 0;
   std::set<uint64_t> seen_;         // functions that are called
   std::vector<CodeTarget> called_;  // of these, those whose code is still to be looked at
@@ -254,17 +312,19 @@ CalledCode CalledCodeOf(std::string_view function) {
       "vsprintf", "snprintf_chk", "vsnprintf_chk", "sprintf_chk", "vsprintf_chk",
       // memory
       "malloc", "calloc", "realloc", "free", "cfree", "libc_malloc", "libc_calloc", "libc_realloc",
-      "libc_free"};
-  constexpr std::string_view kOfFiles[] = {
-      "isoc99_fscanf", "isoc23_fscanf", "open",       "open64",      "openat",      "read",
-      "pread",         "pread64",       "lseek",      "lseek64",     "fsync",       "fdatasync",
-      "stat",          "fstat",         "stat64",     "fstat64",     "statvfs",     "write",
-      "pwrite",        "pwrite64",      "send",       "sendto",      "recv",        "recvfrom",
-      "syslog",        "syslog_chk",    "perror",     "fopen",       "fopen64",     "fclose",
-      "fgets",         "fread",         "fwrite",     "fflush",      "fputs",       "fputc",
-      "putc",          "putchar",       "puts",       "printf",      "fprintf",     "vprintf",
-      "vfprintf",      "dprintf",       "printf_chk", "fprintf_chk", "vprintf_chk", "vfprintf_chk",
-      "dprintf_chk"};
+      "libc_free",
+      // of files, but nobody waits for what they do; the log has a socket of its own
+      "stat", "fstat", "stat64", "fstat64", "lstat", "statvfs", "access", "syslog", "syslog_chk"};
+  constexpr std::string_view kOfFiles[] = {"recv", "recvfrom"};
+  constexpr std::string_view kOfStreams[] = {
+      "isoc99_fscanf", "isoc23_fscanf", "perror",      "fclose",  "fgets",    "fread",
+      "fwrite",        "fflush",        "fputs",       "fputc",   "putc",     "putchar",
+      "puts",          "printf",        "fprintf",     "vprintf", "vfprintf", "printf_chk",
+      "fprintf_chk",   "vprintf_chk",   "vfprintf_chk"};
+  constexpr std::string_view kOfNumber[] = {
+      "read",   "pread",    "pread64", "lseek",  "lseek64", "fsync",       "write",
+      "pwrite", "pwrite64", "send",    "sendto", "dprintf", "dprintf_chk", "fdatasync"};
+  constexpr std::string_view kOpens[] = {"open", "open64", "openat", "fopen", "fopen64"};
   constexpr std::string_view kGiveFiles[] = {"accept", "accept4", "socket"};
   const auto is_one_of = [](const auto& names, std::string_view name) {
     return std::find(std::begin(names), std::end(names), name) != std::end(names);
@@ -275,6 +335,9 @@ CalledCode CalledCodeOf(std::string_view function) {
   }
   if (is_one_of(kNoReturn, name)) return CalledCode::kNoReturn;
   if (is_one_of(kOfFiles, name)) return CalledCode::kOfFiles;
+  if (is_one_of(kOfStreams, name)) return CalledCode::kOfStreams;
+  if (is_one_of(kOfNumber, name)) return CalledCode::kOfNumber;
+  if (is_one_of(kOpens, name)) return CalledCode::kOpens;
   if (is_one_of(kGiveFiles, name)) return CalledCode::kGivesFile;
   if (name == "close") return CalledCode::kCloses;
   const bool is_of_family =
@@ -285,11 +348,11 @@ CalledCode CalledCodeOf(std::string_view function) {
 
 CodeEffect EffectOfCode(const std::vector<CallPlace>& places, bool gives_file,
                         const ReadMemory& read, const TargetOfCode& target,
-                        const std::function<bool(uint64_t)>& is_constant) {
+                        const std::function<bool(uint64_t)>& is_constant, UsedFiles* files) {
 #if HANGSCOPE_FOLLOWS_ALL_CODE
-  return CodeFollower(read, target, is_constant).Follow(places, gives_file);
+  return CodeFollower(read, target, is_constant).Follow(places, gives_file, files);
 #else
-  (void)places, (void)gives_file, (void)read, (void)target, (void)is_constant;
+  (void)places, (void)gives_file, (void)read, (void)target, (void)is_constant, (void)files;
   return CodeEffect::kUnknown;
 #endif
 }

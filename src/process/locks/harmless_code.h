@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <set>
 #include <string_view>
 #include <vector>
 
@@ -17,6 +18,9 @@ enum class CalledCode {
   kUnknown,    // it may wake somebody
   kHarmless,   // it does not, and returns
   kOfFiles,    // likewise, but it uses a file
+  kOfStreams,  // likewise, but only streams of the C library
+  kOfNumber,   // likewise, but only the file whose descriptor is its first argument
+  kOpens,      // likewise, but it opens a file by its name
   kGivesFile,  // kHarmless, and its result is a file that nobody else has
   kCloses,     // kOfFiles, unless it is such a file that it closes
   kNoReturn,   // the program does not go on behind it, and that would be an error
@@ -39,8 +43,14 @@ using TargetOfCode = std::function<CodeTarget(uint64_t)>;
 // What code may do to others.
 enum class CodeEffect {
   kUnknown,
-  kFiles,  // it wakes nobody but through files
+  kFiles,      // it wakes nobody but through files
+  kSomeFiles,  // likewise, and only through those of UsedFiles
   kNone,
+};
+struct UsedFiles {
+  bool streams = false;  // any that the C library has
+  bool opens = false;    // others by their names
+  std::set<int> descriptors;
 };
 
 // `places`: the calls that the thread has not returned from, innermost first, of which only those
@@ -51,7 +61,7 @@ enum class CodeEffect {
 // followed, it is unknown.
 CodeEffect EffectOfCode(const std::vector<CallPlace>& places, bool gives_file,
                         const ReadMemory& read, const TargetOfCode& target,
-                        const std::function<bool(uint64_t)>& is_constant);
+                        const std::function<bool(uint64_t)>& is_constant, UsedFiles* files);
 
 }  // namespace hangscope
 

@@ -266,6 +266,7 @@ void ProcessLook::FindWhoWakesNobody() {
       std::none_of(facts_.threads.begin(), facts_.threads.end(), waits) || MayHaveStreamsOfItsOwn())
     return;
   size_t nappers = 0;
+  std::optional<std::optional<std::set<int>>> streams;  // nothing: not asked for
   for (size_t i = 0; i < work_.size() && !context_.IsLate(); ++i) {
     ThreadFacts& thread = facts_.threads[i];
     const WaitKind kind = thread.wait.kind;
@@ -273,16 +274,51 @@ void ProcessLook::FindWhoWakesNobody() {
     const bool may_go_on = thread.wait.has_timeout || serves;
     if (thread.state != ThreadState::kSleeping || !may_go_on) continue;
     if (++nappers > kMostNappers) return;
-    const CodeEffect effect = EffectOnOthers(work_[i]);
+    UsedFiles files;
+    const CodeEffect effect = EffectOnOthers(work_[i], &files);
     // Beside a main thread that serves, threads without work wait to be woken.
     thread.wakes_nobody = effect != CodeEffect::kUnknown && (!serves || thread.tid != pid_);
     thread.uses_no_files = effect == CodeEffect::kNone;
+    if (effect != CodeEffect::kSomeFiles) continue;
+    thread.opens_files = files.opens;
+    thread.uses_descriptors = std::move(files.descriptors);
+    if (!files.streams) continue;
+    if (!streams) streams = DescriptorsOfStreams();
+    if (streams && *streams)
+      thread.uses_descriptors->insert((*streams)->begin(), (*streams)->end());
+    else
+      thread.uses_descriptors.reset();
   }
+}
+
+// All that are open: glibc has them in a list (libio/bits/types/struct_FILE.h, 64-bit). Nothing: it
+// is not known.
+std::optional<std::set<int>> ProcessLook::DescriptorsOfStreams() {
+  constexpr uint64_t kNextAt = 104, kDescriptorAt = 112;
+  constexpr size_t kMostStreams = 1024;
+  const auto library =
+      std::find_if(mappings_.begin(), mappings_.end(), [](const MemoryMapping& mapping) {
+        return mapping.path.substr(mapping.path.rfind('/') + 1).starts_with("libc.so.");
+      });
+  const auto list = library == mappings_.end() ? std::nullopt
+                                               : walker_->AddressOf(library->begin, "_IO_list_all");
+  uint64_t stream = 0;
+  if (!list || !read_memory_(*list, &stream, sizeof stream)) return std::nullopt;
+  std::set<int> descriptors;
+  for (size_t i = 0; stream != 0; ++i) {
+    int32_t descriptor = -1;
+    if (i == kMostStreams ||
+        !read_memory_(stream + kDescriptorAt, &descriptor, sizeof descriptor) ||
+        !read_memory_(stream + kNextAt, &stream, sizeof stream))
+      return std::nullopt;
+    if (descriptor >= 0) descriptors.insert(descriptor);
+  }
+  return descriptors;
 }
 
 // From the program's function that called the nap, or the wait, on. To whom the outermost of the
 // program's own functions returns, and what is done at a thread's end, is not known.
-CodeEffect ProcessLook::EffectOnOthers(const Work& work) {
+CodeEffect ProcessLook::EffectOnOthers(const Work& work, UsedFiles* files) {
   std::vector<CallPlace> calls;
   bool gives_file = false;
   for (size_t i = 1; i < work.places.size(); ++i) {
@@ -317,7 +353,7 @@ CodeEffect ProcessLook::EffectOnOthers(const Work& work) {
     const MemoryMapping* const mapping = FindMapping(mappings_, address);
     return mapping != nullptr && !mapping->writable;
   };
-  return EffectOfCode(calls, gives_file, read_memory_, target, is_constant);
+  return EffectOfCode(calls, gives_file, read_memory_, target, is_constant, files);
 }
 
 LockCall ProcessLook::LockCallByCodeAt(uint64_t target, int depth) {

@@ -1,6 +1,7 @@
 // Whether code can come to what wakes somebody: of functions that the assembler made.
 #include "process/locks/harmless_code.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -20,7 +21,11 @@ TEST(CalledCode, IsKnownByItsName) {
       {"__nanosleep", CalledCode::kHarmless},
       {"clock_nanosleep@@GLIBC_2.17", CalledCode::kHarmless},
       {"__memmove_avx_unaligned_erms", CalledCode::kHarmless},
-      {"_IO_printf", CalledCode::kOfFiles},
+      {"_IO_printf", CalledCode::kOfStreams},
+      {"__dprintf_chk", CalledCode::kOfNumber},
+      {"fopen", CalledCode::kOpens},
+      {"__syslog_chk", CalledCode::kHarmless},
+      {"recv", CalledCode::kOfFiles},
       {"__snprintf_chk", CalledCode::kHarmless},
       {"accept4", CalledCode::kGivesFile},
       {"__close", CalledCode::kCloses},
@@ -48,7 +53,7 @@ TEST(CalledCode, IsKnownByItsName) {
 
 extern "C" {
 extern const char harmless_nap[], harmless_wake[], harmless_dies[], harmless_prints[],
-    harmless_accepts[], harmless_closes[];
+    harmless_streams[], harmless_writes[], harmless_accepts[], harmless_closes[];
 }
 
 // NAME calls the nap and goes on at NAME_back.
@@ -58,6 +63,8 @@ harmless_nap: ret
 harmless_wake: ret
 harmless_dies: ret
 harmless_prints: ret
+harmless_streams: ret
+harmless_writes: ret
 harmless_accepts: ret
 harmless_closes: ret
 harmless_word: .quad 0
@@ -77,6 +84,46 @@ h_prints_back:
   call harmless_prints
   jmp h_prints
 h_prints_end:
+
+h_writes:
+  call harmless_nap
+h_writes_back:
+  movl $2, %edi
+  movl $1, %esi
+  call harmless_writes
+  xorl %edi, %edi
+  call harmless_writes
+  call harmless_streams
+  jmp h_writes
+h_writes_end:
+
+h_writes_any:
+  call harmless_nap
+h_writes_any_back:
+  movl $2, %edi
+  movl harmless_word(%rip), %edi
+  call harmless_writes
+  jmp h_writes_any
+h_writes_any_end:
+
+h_writes_again:
+  call harmless_nap
+h_writes_again_back:
+  movl $2, %edi
+  call harmless_writes
+  call harmless_writes
+  jmp h_writes_again
+h_writes_again_end:
+
+h_jumps_to_write:
+  call harmless_nap
+h_jumps_to_write_back:
+  movl $2, %edi
+1:
+  call harmless_writes
+  movl harmless_word(%rip), %edi
+  jmp 1b
+h_jumps_to_write_end:
 
 h_serves:
   call harmless_accepts
@@ -203,6 +250,10 @@ h_gives_outside_end:
 #define CODE(name) extern "C" const char name[], name##_back[], name##_end[]
 CODE(h_counts);
 CODE(h_prints);
+CODE(h_writes);
+CODE(h_writes_any);
+CODE(h_writes_again);
+CODE(h_jumps_to_write);
 CODE(h_serves);
 CODE(h_closes_another);
 CODE(h_jumps_to_close);
@@ -229,7 +280,8 @@ CallPlace PlaceIn(const char* begin, const char* back, const char* end) {
   return place;
 }
 
-CodeEffect EffectOf(const std::vector<CallPlace>& places, bool gives_file = false) {
+CodeEffect EffectOf(const std::vector<CallPlace>& places, bool gives_file = false,
+                    UsedFiles* files = nullptr) {
   const ReadMemory read = [](uint64_t address, void* into, size_t bytes) {
     std::memcpy(into, reinterpret_cast<const void*>(address), bytes);
     return true;
@@ -245,13 +297,18 @@ CodeEffect EffectOf(const std::vector<CallPlace>& places, bool gives_file = fals
     if (address == CodeAt(harmless_nap)) return {CalledCode::kHarmless, 0, 0};
     if (address == CodeAt(harmless_dies)) return {CalledCode::kNoReturn, 0, 0};
     if (address == CodeAt(harmless_prints)) return {CalledCode::kOfFiles, 0, 0};
+    if (address == CodeAt(harmless_streams)) return {CalledCode::kOfStreams, 0, 0};
+    if (address == CodeAt(harmless_writes)) return {CalledCode::kOfNumber, 0, 0};
     if (address == CodeAt(harmless_accepts)) return {CalledCode::kGivesFile, 0, 0};
     if (address == CodeAt(harmless_closes)) return {CalledCode::kCloses, 0, 0};
     const auto function = followed.find(address);
     if (function == followed.end()) return {};
     return {CalledCode::kFollowed, address, CodeAt(function->second) - address};
   };
-  return EffectOfCode(places, gives_file, read, target, [](uint64_t) { return false; });
+  UsedFiles ignored;
+  return EffectOfCode(
+      places, gives_file, read, target, [](uint64_t) { return false; },
+      files != nullptr ? files : &ignored);
 }
 
 bool IsHarmlessCode(const std::vector<CallPlace>& places) {
@@ -270,6 +327,18 @@ TEST(HarmlessCode, WhoCountsWakesNobody) {
 TEST(HarmlessCode, WhoUsesAFileMayMoveWhoWaitsForIt) {
   EXPECT_EQ(EffectOf({PLACE(h_counts)}), CodeEffect::kNone);
   EXPECT_EQ(EffectOf({PLACE(h_prints)}), CodeEffect::kFiles);
+}
+
+TEST(HarmlessCode, OfWhatIsWrittenTheDescriptorIsKnownWhereItIsANumber) {
+  UsedFiles files;
+  EXPECT_EQ(EffectOf({PLACE(h_writes)}, false, &files), CodeEffect::kSomeFiles);
+  EXPECT_THAT(files.descriptors, testing::ElementsAre(0, 2));
+  EXPECT_TRUE(files.streams);
+  EXPECT_FALSE(files.opens);
+  EXPECT_EQ(EffectOf({PLACE(h_writes_any)}), CodeEffect::kFiles);
+  EXPECT_EQ(EffectOf({PLACE(h_writes_again)}), CodeEffect::kFiles)
+      << "the first call may change it";
+  EXPECT_EQ(EffectOf({PLACE(h_jumps_to_write)}), CodeEffect::kFiles);
 }
 
 TEST(HarmlessCode, WhoClosesWhatItHasAcceptedMovesNobody) {

@@ -614,6 +614,12 @@ TEST(ProcessWakeups, WhoNapsAndUsesNoFilesEndsNoWaitForAPipe) {
   napper.wait.has_timeout = true, napper.wakes_nobody = true;
   napper.since = world.look().end - kMillisecond;
   EXPECT_TRUE(IsSilent(world.Judge())) << "it may write it";
+  const int writer = world.Of(10).threads[1].wait.files[0].others[0].second;
+  world.Of(10).threads[2].uses_descriptors = {writer};
+  EXPECT_TRUE(IsSilent(world.Judge())) << "it writes it";
+  world.Of(10).threads[2].uses_descriptors = {writer + 1};
+  EXPECT_EQ(Only(world.Judge()).confidence, Confidence::kLikely) << "it writes another one";
+  world.Of(10).threads[2].uses_descriptors.reset();
   world.Of(10).threads[2].uses_no_files = true;
   const ProcessFinding finding = Only(world.Judge());
   EXPECT_EQ(finding.kind, Kind::kNoWriter);

@@ -1,5 +1,6 @@
 #include "stream/judge.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "fakes/fake_code.h"
@@ -394,6 +395,24 @@ TEST_F(JudgeTest, LogThatSaysNothingElseIsLikelyAndNeverCertain) {
   EXPECT_NE(verdict_.doubts.at(0).find("these are log lines"), std::string::npos);
   EXPECT_EQ(verdict_.cores.at(0).place.text, "waiting for link");
   EXPECT_EQ(verdict_.cores[0].confidence, Confidence::kLikely);
+}
+
+TEST_F(JudgeTest, LogLinesAsSlowAsASignOfLifeAreOnlyPossible) {
+  AddLog();
+  Pass(11, 1000);
+  Prove();
+  proof_.cores.at(0).rounds = 12;
+  proof_.cores[0].looping = true;
+  proof_.cores[0].since = kStart;
+  proof_.time = kStart + 12 * kSecond;
+  Pass(1, 1000);
+  EXPECT_EQ(verdict_.state, State::kLooping);
+  EXPECT_EQ(verdict_.confidence, Confidence::kPossible);
+  EXPECT_THAT(verdict_.doubts, testing::Contains(testing::HasSubstr("a round takes 1.0 s")));
+  EXPECT_EQ(hangs_, 0);
+  proof_.cores[0].rounds = 120;
+  Pass(1, 1000);
+  EXPECT_EQ(verdict_.confidence, Confidence::kLikely);
 }
 
 TEST_F(JudgeTest, YoungLogLoopIsProgress) {

@@ -355,6 +355,26 @@ TEST(JudgePicture, AProvenLoopIsSurerThanALikelyCause) {
   EXPECT_EQ(JudgePicture(picture, kRules).state, State::kLooping);
 }
 
+// Lines that repeat are the program's own: a sign of life beside threads that are stuck.
+TEST(JudgePicture, AMereLogKnowsNoBetterThanThreads) {
+  Picture picture = Streams(State::kLooping, Confidence::kPossible);
+  CoreVerdict& core = picture.streams.cores.emplace_back();
+  core.name = core.stream = "stdout";
+  core.loop.emplace();
+  core.loop->basis = LoopBasis::kLines;
+  picture.threads.attached = true;
+  picture.threads.findings = {Locked(Confidence::kLikely)};
+  Verdict verdict = JudgePicture(picture, kRules);
+  EXPECT_EQ(verdict.state, State::kPartial);
+  EXPECT_EQ(verdict.goes_on, "its output");
+  EXPECT_EQ(verdict.summary, "deadlock, 2 of 3 threads wait for each other");
+  EXPECT_TRUE(Has(verdict.evidence, "the streams: looping"));
+  // The lines are of a rule's, which says what counts.
+  core.name = "hart 0";
+  verdict = JudgePicture(picture, kRules);
+  EXPECT_EQ(verdict.state, State::kLooping);
+}
+
 TEST(JudgePicture, ADeadlockThatScopeAndThreadsTellOfIsOne) {
   Picture picture = Silent();
   picture.scope.attached = true;
