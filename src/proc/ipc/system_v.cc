@@ -115,9 +115,10 @@ WaitFile DescribeSemaphores(const ProcFolder& proc, int pid, int id,
     const auto set = FindSemaphoreSet(proc.Read("sysvipc/sem").value_or(""), id);
     if (!set || set->key != 0) return file;
     NameFamily(proc, pid, &file);
-    // Whoever took the last of it has ended.
-    if (set->last_used != 0 && value == 0 && user > 0 && !Lives(proc.Stat(user)))
+    if (set->last_used != 0 && value == 0 && user > 0 && !Lives(proc.Stat(user))) {
       file.others_unsure = false;
+      file.name += fmt::format(", taken by {}, which ended", user);
+    }
     return file;
   }
   return file;

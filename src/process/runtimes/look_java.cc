@@ -61,6 +61,16 @@ bool MayBeInterrupted(const JavaThread& java, const std::vector<StackFrame>& sta
 // Entering a monitor has no time limit, whatever the thread naps for meanwhile.
 bool MayRecheck(JavaWaitKind kind) { return kind == JavaWaitKind::kMonitor; }
 
+// It has no work, and ends after a while without any, as pools do with workers that they may spare.
+// What has a time to come is waited for by timers, and by who runs delayed tasks.
+bool EndsWithoutWork(const JavaThread& java) {
+  return java.idles &&
+         std::none_of(java.stack.begin(), java.stack.end(), [](const StackFrame& frame) {
+           return frame.function.find("TimerThread") != std::string::npos ||
+                  frame.function.find("DelayedWorkQueue") != std::string::npos;
+         });
+}
+
 }  // namespace
 
 void ProcessLook::FindJava() {
@@ -123,6 +133,10 @@ void ProcessLook::AddJavaThread(const JavaThread& java, size_t i) {
   if (java.wait.kind == JavaWaitKind::kNone) {
     if (java.is_blocked) thread.wait = wait;
     return;
+  }
+  if (EndsWithoutWork(java)) {
+    wait.has_timeout = false;
+    wait.timeout.reset();
   }
   wait.kind = KindOf(java.wait.kind);
   wait.address = java.wait.object;
