@@ -125,11 +125,24 @@ JavaWait JvmReader::ParkWait(const JavaThread& thread, uint64_t blocker) {
   wait.type = TypeOfParked(objects_.ClassOf(blocker).name, callers);
   if (!objects_.IsA(blocker, kOwnable)) return wait;
   wait.owner = ThreadOf(objects_.Reference(blocker, "exclusiveOwnerThread"));
+  const bool has_readers = wait.type == "ReentrantReadWriteLock";
+  if (wait.owner == 0 && has_readers) wait.owner = OnlyReaderOf(blocker);
   if (wait.owner != 0)
     wait.kind = JavaWaitKind::kLock;
-  else if (wait.type == "ReentrantReadWriteLock")
+  else if (has_readers)
     wait.kind = JavaWaitKind::kReaders;
   return wait;
+}
+
+// Who made it held for reading, and has not given it back since, is recorded, and how often it has
+// it: as often as all do, where it is the only one.
+int JvmReader::OnlyReaderOf(uint64_t lock) {
+  constexpr uint32_t kHoldsAt = 16;  // of the state's bits, those of readers
+  const uint64_t first = objects_.Reference(lock, "firstReader");
+  const uint32_t holds = objects_.Value<uint32_t>(lock, "state") >> kHoldsAt;
+  const bool is_only =
+      first != 0 && holds != 0 && objects_.Value<uint32_t>(lock, "firstReaderHoldCount") == holds;
+  return is_only ? ThreadOf(first) : 0;
 }
 
 JavaWait JvmReader::WaitNow(const JavaThread& thread) {

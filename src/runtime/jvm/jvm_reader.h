@@ -44,6 +44,7 @@ class JvmReader final : public JavaThreads {
   JavaWait MonitorWait(uint64_t monitor);
   JavaWait NotifyWait(const JavaThread& thread, uint64_t monitor);
   JavaWait ParkWait(const JavaThread& thread, uint64_t blocker);
+  int OnlyReaderOf(uint64_t lock);  // its number; 0: none, or there are several
   JavaWait InitializerWait(uint64_t lock);
   uint64_t ObjectOf(uint64_t monitor) const;
   int OwnerOf(uint64_t monitor) const;

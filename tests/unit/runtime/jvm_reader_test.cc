@@ -113,6 +113,39 @@ TEST(JvmReader, KnowsWhoHasALockOfJavaUtilConcurrent) {
   EXPECT_EQ(threads[1].wait, JavaWait());
 }
 
+// Of who waits for a lock that is held so, and whose first reader, 12, has it so often.
+std::pair<JavaWaitKind, int> WaitForReaders(uint32_t holds, uint32_t state) {
+  FakeJvm jvm;
+  const uint64_t object = jvm.object_class().address;
+  const auto ownable = jvm.AddClass("java/util/concurrent/locks/AbstractOwnableSynchronizer",
+                                    object, {{"exclusiveOwnerThread", "Ljava/lang/Thread;"}});
+  const auto sync =
+      jvm.AddClass("java/util/concurrent/locks/ReentrantReadWriteLock$NonfairSync", ownable.address,
+                   {{"behind the fields of the class above", "J"},
+                    {"firstReader", "Ljava/lang/Thread;"},
+                    {"firstReaderHoldCount", "I"},
+                    {"state", "I"}});
+  auto unsafe = jvm.AddClass("jdk/internal/misc/Unsafe", object, {});
+  auto waits = jvm.AddThread("waits", 11);
+  const auto reads = jvm.AddThread("reads", 12);
+  const uint64_t its_sync = jvm.AddObject(sync);
+  jvm.Refer(its_sync, sync.offsets.at("firstReader"), reads.object);
+  jvm.Put(its_sync + sync.offsets.at("firstReaderHoldCount"), holds);
+  jvm.Put(its_sync + sync.offsets.at("state"), state);
+  jvm.AddFrame(&waits, jvm.AddMethod(&unsafe, "park", "Unsafe.java", 5), 0);
+  jvm.Park(waits, its_sync);
+  std::string warning;
+  const JavaWait wait = ThreadsOf(jvm, &warning).at(0).wait;
+  return {wait.kind, wait.owner};
+}
+
+// The lock records the first reader; others only in their own threads.
+TEST(JvmReader, KnowsTheOnlyReaderOfALock) {
+  EXPECT_EQ(WaitForReaders(2, 2 << 16), std::pair(JavaWaitKind::kLock, 12));
+  EXPECT_EQ(WaitForReaders(1, 2 << 16), std::pair(JavaWaitKind::kReaders, 0)) << "another reads";
+  EXPECT_EQ(WaitForReaders(0, 1), std::pair(JavaWaitKind::kReaders, 0)) << "somebody writes";
+}
+
 TEST(JvmReader, TellsPoolsAndTheMachinesOwnThreads) {
   FakeJvm jvm;
   auto pool =
