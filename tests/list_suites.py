@@ -9,6 +9,8 @@ import subprocess
 import sys
 
 LONG_S = 900
+# Their programs spin, and must be given a processor while they are looked at.
+SPINNING = ("Steps", "Stops", "Looks", "ThreadTwin")
 
 
 def cases(program):
@@ -29,10 +31,11 @@ def main():
     lines = []
 
     def add(what, test_filter, labels, seconds, cost):
+        processors = 4 if what in SPINNING else 2
         result = pathlib.Path(results) / (f"{name}.{what}".replace("/", "_") + ".xml")
         test = f"[=[{name}.{what}]=]"
         lines.append(f"add_test({test} [=[{program}]=] [=[--gtest_filter={test_filter}]=] [=[--gtest_output=xml:{result}]=])")
-        lines.append(f'set_tests_properties({test} PROPERTIES LABELS {labels} TIMEOUT {seconds} PROCESSORS 2 COST {cost})')
+        lines.append(f'set_tests_properties({test} PROPERTIES LABELS {labels} TIMEOUT {seconds} PROCESSORS {processors} COST {cost})')
 
     for suite, names in cases(program):
         if suite.endswith("Long"):
