@@ -489,6 +489,7 @@ void ProcessLook::AddPython(Work* work, ThreadFacts* thread) {
     thread->stack_incomplete = true;
     thread->stack_warning = "python frames: " + python.warning;
   }
+  work->python = std::move(python);
 }
 
 void ProcessLook::ExplainWait(const Work& work, ThreadFacts* thread) {

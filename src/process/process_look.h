@@ -160,9 +160,9 @@ class ProcessLook {
     CallMeaning meaning;
     bool was_stopped = false;
     std::vector<StackPlace> places;  // innermost first
-    PythonFrames python;             // until AddPython
-    std::vector<RubySite> ruby;      // until AddRubyTo
-    bool wants_registers = false;    // as StackWalk has it
+    PythonFrames python;
+    std::vector<RubySite> ruby;    // until AddRubyTo
+    bool wants_registers = false;  // as StackWalk has it
   };
 
   void StoreThread(RawThread raw);
@@ -208,6 +208,7 @@ class ProcessLook {
   void StoreWalk(StackWalk walk, Work* work, ThreadFacts* thread);
   PythonFrames PythonFramesOf(const RawThread& raw, uint64_t stack_pointer);
   void AddPython(Work* work, ThreadFacts* thread);
+  void FollowNapOfPython(const Work& work, ThreadFacts* thread);
   void ExplainWait(const Work& work, ThreadFacts* thread);
   void ExplainOpen(int tid, const TaskSystemCall& call, ThreadWait* wait);
   bool OpensLater(const WaitFile& wanted);

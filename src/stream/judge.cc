@@ -22,7 +22,7 @@ constexpr uint32_t kWaitsThatEnded = 3;  // in a loop, so that it is known for a
 constexpr TimeNs kPatienceWithSilent = 3;
 constexpr double kAsleep = 0.05;  // of a CPU: less is no work
 // A program that says nothing more in longer rounds may mean them as a sign of life.
-constexpr TimeNs kSignOfLife = kSecond / 4;
+constexpr TimeNs kSignOfLife = kSecond / 2;
 
 // "hart 2" before "hart 10".
 bool NameBefore(const std::string& a, const std::string& b) {

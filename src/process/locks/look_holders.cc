@@ -262,8 +262,9 @@ void ProcessLook::FindWhoWakesNobody() {
   constexpr uint64_t kFaults = SignalBit(SIGSEGV) | SignalBit(SIGFPE) | SignalBit(SIGILL) |
                                SignalBit(SIGBUS) | SignalBit(SIGTRAP) | SignalBit(SIGSYS) |
                                SignalBit(SIGABRT);
-  if (python_ || context_.kept != nullptr || (facts_.caught_signals & kFaults) != 0 ||
-      std::none_of(facts_.threads.begin(), facts_.threads.end(), waits) || MayHaveStreamsOfItsOwn())
+  if (context_.kept != nullptr || (facts_.caught_signals & kFaults) != 0 ||
+      std::none_of(facts_.threads.begin(), facts_.threads.end(), waits) ||
+      (!python_ && MayHaveStreamsOfItsOwn()))
     return;
   size_t nappers = 0;
   std::optional<std::optional<std::set<int>>> streams;  // nothing: not asked for
@@ -274,6 +275,10 @@ void ProcessLook::FindWhoWakesNobody() {
     const bool may_go_on = thread.wait.has_timeout || serves;
     if (thread.state != ThreadState::kSleeping || !may_go_on) continue;
     if (++nappers > kMostNappers) return;
+    if (python_) {
+      FollowNapOfPython(work_[i], &thread);
+      continue;
+    }
     UsedFiles files;
     const CodeEffect effect = EffectOnOthers(work_[i], &files);
     // Beside a main thread that serves, threads without work wait to be woken.

@@ -1,7 +1,11 @@
-// ProcessLook's queues of multiprocessing: who writes to the pipe of one.
+// ProcessLook's threads of Python: who writes to the pipe of a queue of multiprocessing, and whom
+// those may wake that nap.
+#include <unistd.h>
+
 #include <algorithm>
 
 #include "process/process_look.h"
+#include "runtime/python/python_naps.h"
 
 namespace hangscope {
 namespace {
@@ -43,6 +47,14 @@ void ProcessLook::FindFeeders(const std::vector<std::unique_ptr<ProcessLook>>& a
     wait.owner_by_code = true;
     wait.sharers.clear();
   }
+}
+
+void ProcessLook::FollowNapOfPython(const Work& work, ThreadFacts* thread) {
+  const PythonEffect effect = PythonNaps(*python_).EffectOf(work.python.frames);
+  thread->wakes_nobody = effect.wakes_nobody;
+  if (!effect.wakes_nobody || effect.uses_files) return;
+  thread->uses_no_files = !effect.prints;
+  if (effect.prints) thread->uses_descriptors = {STDOUT_FILENO, STDERR_FILENO};
 }
 
 }  // namespace hangscope

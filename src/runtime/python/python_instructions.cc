@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
+#include <iterator>
+#include <utility>
 
 namespace hangscope {
 namespace {
@@ -11,6 +13,16 @@ namespace {
 // the place of others once it knows their operands.
 constexpr uint8_t kExtendedArguments[] = {144, 34};
 constexpr uint8_t kReads[] = {124, 136, 137, 148, 45, 46};  // LOAD_FAST, CLOSURE, DEREF, CLASSDEREF
+constexpr uint8_t kPushesNull = 2;                          // before what is called next
+constexpr uint8_t kReturns = 83;
+constexpr uint8_t kLoadsVariable[] = {124, 137};  // LOAD_FAST, LOAD_DEREF
+constexpr uint8_t kLoadsName = 101;
+constexpr uint8_t kLoadsGlobal[] = {116, 47, 48, 55};  // of their arguments the lowest bit: called
+constexpr uint8_t kLoadsAttribute[] = {106, 39, 40, 41, 42, 43};
+constexpr uint8_t kLoadsMethod[] = {160, 56, 57, 58, 59, 62, 63};
+// DELETE_SUBSCR, LOAD_BUILD_CLASS, RETURN_GENERATOR, IMPORT_STAR, YIELD_VALUE, DELETE_ATTR,
+// DELETE_GLOBAL, IMPORT_NAME, SEND, GET_AWAITABLE, MAKE_FUNCTION, BEFORE_ASYNC_WITH
+constexpr uint8_t kTellsNothing[] = {61, 71, 75, 84, 86, 96, 98, 108, 123, 131, 132, 52};
 constexpr uint8_t kJumpsBack[] = {134, 140, 38, 173, 174, 175, 176};
 // Behind an instruction lie so many units of notes (_PyOpcode_Caches).
 constexpr uint8_t kOneNote[] = {3,   4,   5,   6,   7,   8,   13,  14,  16,  60,  64,  65,  66,
@@ -52,8 +64,8 @@ PythonInstructions::PythonInstructions(std::string_view code) {
   }
 }
 
-bool PythonInstructions::MayUseFrom(uint64_t unit, uint32_t variable) const {
-  if (instructions_.empty() || unit > instructions_.back().unit) return true;
+// The first of those that can come from `unit` on.
+uint64_t PythonInstructions::BeginFrom(uint64_t unit) const {
   uint64_t begin = unit;
   // From the last on: where one leads back to, all between are known to follow.
   for (uint64_t before = begin + 1; before != begin;) {
@@ -64,8 +76,54 @@ bool PythonInstructions::MayUseFrom(uint64_t unit, uint32_t variable) const {
       begin = std::min(begin, next - std::min(next, each.argument));
     }
   }
+  return begin;
+}
+
+bool PythonInstructions::MayUseFrom(uint64_t unit, uint32_t variable) const {
+  if (instructions_.empty() || unit > instructions_.back().unit) return true;
+  const uint64_t begin = BeginFrom(unit);
   return std::any_of(instructions_.begin(), instructions_.end(), [&](const Instruction& each) {
     return each.unit >= begin && each.argument == variable && IsAmong(each.opcode, kReads);
+  });
+}
+
+std::vector<PythonNameUse> PythonInstructions::NamesFrom(uint64_t unit) const {
+  using Kind = PythonNameUse::Kind;
+  std::vector<PythonNameUse> names;
+  if (instructions_.empty() || unit > instructions_.back().unit) return {PythonNameUse()};
+  const uint64_t begin = BeginFrom(unit);
+  bool is_called = false;  // what comes next, or what is loaded from that
+  for (auto each = instructions_.begin(); each != instructions_.end(); ++each) {
+    if (each->unit < begin || IsAmong(each->opcode, kExtendedArguments)) continue;
+    const auto next = std::find_if(std::next(each), instructions_.end(), [](const auto& other) {
+      return !IsAmong(other.opcode, kExtendedArguments);
+    });
+    const bool is_global = IsAmong(each->opcode, kLoadsGlobal);
+    const bool was_called = is_called || (is_global && (each->argument & 1) != 0);
+    const bool goes_on = next != instructions_.end() && IsAmong(next->opcode, kLoadsAttribute);
+    const bool for_method = next != instructions_.end() && IsAmong(next->opcode, kLoadsMethod);
+    is_called = each->opcode == kPushesNull || (was_called && goes_on);
+    if (is_global || each->opcode == kLoadsName) {
+      names.push_back({was_called && !goes_on ? Kind::kCalled : Kind::kGlobal,
+                       is_global ? each->argument >> 1 : each->argument});
+    } else if (IsAmong(each->opcode, kLoadsAttribute)) {
+      names.push_back({was_called && !goes_on ? Kind::kMethod : Kind::kAttribute, each->argument});
+    } else if (IsAmong(each->opcode, kLoadsMethod)) {
+      names.push_back({Kind::kMethod, each->argument});
+    } else if (IsAmong(each->opcode, kLoadsVariable) && (goes_on || for_method)) {
+      names.push_back({Kind::kVariable, each->argument});
+    } else if ((was_called && !goes_on) || IsAmong(each->opcode, kTellsNothing)) {
+      names.push_back({Kind::kUnknown, 0});
+    }
+  }
+  return names;
+}
+
+bool PythonInstructions::MayReturnFrom(uint64_t unit) const {
+  if (instructions_.empty() || unit > instructions_.back().unit) return true;
+  const uint64_t begin = BeginFrom(unit);
+  return std::any_of(instructions_.begin(), instructions_.end(), [begin](const Instruction& each) {
+    return each.unit >= begin && each.opcode == kReturns;
   });
 }
 

@@ -8,6 +8,21 @@
 
 namespace hangscope {
 
+// What an instruction does with a name, by its index among those of globals and attributes, or of
+// variables.
+struct PythonNameUse {
+  enum class Kind {
+    kGlobal,     // loads it
+    kCalled,     // likewise, to call it
+    kAttribute,  // loads it from an object
+    kMethod,     // likewise, to call it
+    kVariable,   // loads it, for an attribute of it
+    kUnknown,    // something of which no name tells what it does
+  };
+  Kind kind = Kind::kUnknown;
+  uint64_t name = 0;
+};
+
 class PythonInstructions {
  public:
   PythonInstructions() = default;
@@ -17,6 +32,11 @@ class PythonInstructions {
   // Whether the variable is read by an instruction at `unit` or behind it, or by one that a jump
   // back from there leads to. Without instructions it may be.
   bool MayUseFrom(uint64_t unit, uint32_t variable) const;
+  // Of all that can come from `unit` on, in their order. What is called otherwise than by its name,
+  // is imported or waits to be resumed is unknown, and so is code without instructions.
+  std::vector<PythonNameUse> NamesFrom(uint64_t unit) const;
+  // Whether any of these returns.
+  bool MayReturnFrom(uint64_t unit) const;
 
  private:
   struct Instruction {
@@ -24,6 +44,8 @@ class PythonInstructions {
     uint8_t opcode = 0;
     uint64_t argument = 0;
   };
+  uint64_t BeginFrom(uint64_t unit) const;
+
   std::vector<Instruction> instructions_;
 };
 

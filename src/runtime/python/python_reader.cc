@@ -247,6 +247,7 @@ Result<PythonCode> PythonReader::ReadCode(uint64_t address) const {
   code.variables = head.At<uint32_t>(layout::kCodeVariables);
   code.names = head.Pointer(layout::kCodeNames);
   code.attributes = head.Pointer(layout::kCodeAttributes);
+  code.constants = head.Pointer(layout::kCodeConstants);
   code.handlers = head.Pointer(layout::kCodeHandlers);
   code.units = head.Pointer(layout::kCodeUnits);
   auto function = objects_.Text(head.Pointer(layout::kCodeQualifiedName));

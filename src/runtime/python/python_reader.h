@@ -44,6 +44,7 @@ struct PythonCode {
   uint64_t variables = 0;   // how many of them a frame has, before the values it computes with
   uint64_t names = 0;       // the tuple of the variables' names
   uint64_t attributes = 0;  // the tuple of the names of globals and attributes that it uses
+  uint64_t constants = 0;   // the tuple of its constants
   uint64_t handlers = 0;    // of exceptions: the bytes object
   uint64_t units = 0;       // of its instructions, each of two bytes
 };

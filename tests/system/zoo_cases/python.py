@@ -8,6 +8,7 @@ CONTROL = PYTHON + " {programs}/python/controls.py "
 FILE_LOCKS = PYTHON + " {programs}/python/file_locks.py "
 UNLOCKING = PYTHON + " {programs}/python/unlocking.py "
 HANDLER = PYTHON + " {programs}/python/handlers.py "
+NAP = PYTHON + " {programs}/python/naps.py "
 HEARTBEAT = PYTHON + " {programs}/python/heartbeats.py "
 SLOW = {"restless": True}
 BESIDE = {"restless": True, "age": 2.5}
@@ -43,6 +44,14 @@ HANGS = [
     # What others should give.
     ("queue, get", HANG + "queue-get", LOST, "queue consume_jobs"),
     ("queue, get beside a heartbeat", HANG + "queue-get beside heartbeat", LOST, "queue consume_jobs", PERHAPS),
+    ("queue, get beside one that prints", NAP + "queue-get beside prints", LOST, "queue jobs queue_get", BESIDE),
+    ("queue, get beside one that logs", NAP + "queue-get beside logs", LOST, "queue jobs queue_get", BESIDE),
+    ("queue, get beside an object that logs", NAP + "queue-get beside beats", LOST, "queue jobs queue_get", BESIDE),
+    ("queue, get beside one that waits again and again", NAP + "queue-get beside waits", LOST, "queue jobs queue_get", BESIDE),
+    ("queue, get beside one that reports", NAP + "queue-get beside reports", LOST, "queue jobs queue_get", BESIDE),
+    ("pipes of a filter beside one that sleeps", NAP + "pipes beside sleeps", DEADLOCK + ", 2 ", "pipe pipes", BESIDE),
+    ("pipes of a filter beside one that prints", NAP + "pipes beside prints", DEADLOCK + ", 2 ", "pipe pipes", BESIDE),
+    ("pipes of a filter beside one that logs", NAP + "pipes beside logs", DEADLOCK + ", 2 ", "pipe pipes", BESIDE),
     ("queue, get in threads", HANG + "queue-get-in-threads", LOST, "queue consume_jobs"),
     ("queue, put", HANG + "queue-put", LOST, "queue produce_jobs"),
     ("queue, join", HANG + "queue-join", LOST, "queue drain"),
@@ -88,6 +97,10 @@ HANGS = [
 ]
 
 CONTROLS = [
+    *((f"queue, {way}", NAP + f"queue-get beside {way}", BESIDE) for way in
+      ("puts", "puts-by-a-name", "puts-in-a-function", "puts-by-a-function-that-is-given", "puts-by-what-is-evaluated", "puts-in-a-method", "puts-by-a-log-of-its-own")),
+    ("barrier to which one comes that sleeps", NAP + "barrier beside comes-to-a-barrier", BESIDE),
+    *((f"pipes, {way}", NAP + f"pipes beside {way}", BESIDE) for way in ("reads", "reads-by-number", "kills")),
     # Signals, input, the network.
     ("event that a handler sets", CONTROL + "event-signal"),
     ("queue that a handler fills", CONTROL + "queue-signal"),

@@ -20,6 +20,7 @@ class Code {
   bool MayUseFrom(uint64_t unit, uint32_t variable) const {
     return PythonInstructions(bytes_).MayUseFrom(unit, variable);
   }
+  bool MayReturnFrom(uint64_t unit) const { return PythonInstructions(bytes_).MayReturnFrom(unit); }
 
  private:
   std::string bytes_;
@@ -63,6 +64,44 @@ TEST(PythonInstructions, NotesBetweenThemAreNone) {
 TEST(PythonInstructions, WithoutThemEachMayBeUsed) {
   EXPECT_TRUE(PythonInstructions().MayUseFrom(0, 1));
   EXPECT_TRUE(Code().Do(kNothing).MayUseFrom(7, 1));
+}
+
+std::string NamesOf(const std::string& bytes, uint64_t unit) {
+  std::string text;
+  for (const PythonNameUse& use : PythonInstructions(bytes).NamesFrom(unit))
+    text += "gcamv?"[static_cast<int>(use.kind)] + std::to_string(use.name) + " ";
+  return text;
+}
+
+// One global and its method: LOAD_GLOBAL, LOAD_METHOD with ten notes, CALL.
+TEST(PythonInstructions, WhatIsCalledIsKnownByItsName) {
+  constexpr int kGlobal = 116, kAttribute = 106, kMethod = 160, kName = 101, kNull = 2;
+  std::string notes(2 * 5, '\0'), more_notes(2 * 10, '\0'), four_notes(2 * 4, '\0');
+  const auto code = [](int opcode, int argument) {
+    return std::string{static_cast<char>(opcode), static_cast<char>(argument)};
+  };
+  const std::string calls_method =
+      code(kGlobal, 3 << 1) + notes + code(kMethod, 1) + more_notes + code(kCall, 0) + four_notes;
+  EXPECT_EQ(NamesOf(calls_method, 0), "g3 m1 ");
+  EXPECT_EQ(NamesOf(calls_method, 6), "m1 ") << "the global is behind it";
+  EXPECT_EQ(NamesOf(code(kGlobal, 2 << 1 | 1) + notes, 0), "c2 ");
+  EXPECT_EQ(NamesOf(code(kNull, 0) + code(kName, 4), 0), "c4 ");
+  EXPECT_EQ(NamesOf(code(kName, 4) + code(kAttribute, 5) + four_notes, 0), "g4 a5 ");
+  const std::string attribute = code(kAttribute, 5) + four_notes;
+  EXPECT_EQ(NamesOf(code(kGlobal, 2 << 1 | 1) + notes + attribute, 0), "g2 m5 ") << "time.sleep";
+  EXPECT_EQ(NamesOf(code(kNull, 0) + code(kName, 4) + attribute + attribute, 0), "g4 a5 m5 ");
+  EXPECT_EQ(NamesOf(code(kNull, 0) + code(kLoadFast, 1) + attribute, 0), "v1 m5 ");
+  EXPECT_EQ(NamesOf(code(kNull, 0) + code(kLoadFast, 1), 0), "?0 ") << "whatever that is";
+  EXPECT_EQ(NamesOf(code(86, 0), 0), "?0 ") << "who resumes it?";
+  EXPECT_EQ(NamesOf("", 0), "?0 ");
+}
+
+TEST(PythonInstructions, ALoopThatNothingLeavesNeverReturns) {
+  constexpr int kReturn = 83;
+  const Code loop = Code().Do(kReturn).Do(kLoadFast, 1).Do(kJumpBack, 2);
+  EXPECT_FALSE(loop.MayReturnFrom(1));
+  EXPECT_TRUE(loop.MayReturnFrom(0));
+  EXPECT_TRUE(Code().Do(kLoadFast, 1).Do(kReturn).MayReturnFrom(0));
 }
 
 }  // namespace
