@@ -5,6 +5,7 @@
 
 #include "fakes/fake_python.h"
 #include "fuzz.h"
+#include "runtime/python/python_naps.h"
 #include "runtime/python/python_tasks.h"
 
 namespace hangscope::fuzz {
@@ -41,6 +42,8 @@ void FuzzPython(std::string_view input) {
   for (const TaskFacts& task : tasks) {
     for (const size_t other : task.tasks) FUZZ_REQUIRE(other < tasks.size());
   }
+  const PythonEffect effect = PythonNaps(*reader).EffectOf(frames.frames);
+  FUZZ_REQUIRE(effect.wakes_nobody || (!effect.prints && !effect.uses_files));
   FUZZ_REQUIRE(python.reads < most_reads + kMostReadsOfObjects);
 }
 
