@@ -247,6 +247,7 @@ class ProcessLook {
   bool MayHaveStreamsOfItsOwn() const;
   void FindWhoWakesNobody();
   CodeEffect EffectOnOthers(const Work& work, UsedFiles* files);
+  bool FollowNapOfCode(const Work& work, ThreadFacts* thread);
   std::optional<std::set<int>> DescriptorsOfStreams();
   LockCall LockCallAt(uint64_t target);
   LockCall LockCallByCodeAt(uint64_t target, int depth);

@@ -781,22 +781,20 @@ Dwfl_Module* StackWalker::ModuleOfVariable(uint64_t address) const {
   return before == mappings_.rend() ? nullptr : dwfl_addrmodule(dwfl_, before->begin);
 }
 
-std::string StackWalker::Variable(uint64_t address) {
-  Dwfl_Module* const module = ModuleOfVariable(address);
-  if (module == nullptr) return {};
-  const ModuleSymbols::Symbol* const symbol =
-      ModuleSymbols::Find(SymbolsOf(module).variables, address);
-  if (symbol == nullptr || (symbol->bytes == 0 && symbol->address != address)) return {};
-  const std::string name = ReadableName(symbol->name);
-  return symbol->address == address ? name : fmt::format("{}+{}", name, address - symbol->address);
-}
-
 std::optional<VariableSymbol> StackWalker::SymbolOfVariable(uint64_t address) {
   Dwfl_Module* const module = ModuleOfVariable(address);
+  if (module == nullptr) return std::nullopt;
   const ModuleSymbols::Symbol* const symbol =
-      module == nullptr ? nullptr : ModuleSymbols::Find(SymbolsOf(module).variables, address);
-  if (symbol == nullptr || address - symbol->address >= symbol->bytes) return std::nullopt;
+      ModuleSymbols::Find(SymbolsOf(module).variables, address);
+  if (symbol == nullptr || (symbol->bytes == 0 && symbol->address != address)) return std::nullopt;
   return VariableSymbol{symbol->address, symbol->name};
+}
+
+std::string StackWalker::Variable(uint64_t address) {
+  const auto symbol = SymbolOfVariable(address);
+  if (!symbol) return {};
+  const std::string name = ReadableName(symbol->name);
+  return symbol->begin == address ? name : fmt::format("{}+{}", name, address - symbol->begin);
 }
 
 std::vector<std::string> StackWalker::SourceNames(const std::vector<StackPlace>& places,

@@ -327,7 +327,6 @@ std::vector<std::unique_ptr<ThreadStop>> StopAll(Clock& clock, std::vector<Follo
 // Of one time: all of them stand at once, for as long as it takes to copy. False: one of them does
 // not stop.
 bool CopyMoments(Clock& clock, std::vector<Followed>* all) {
-  for (const Followed& each : *all) Rehearse(each);
   std::vector<std::unique_ptr<ThreadStop>> stops = StopAll(clock, all);
   if (stops.empty()) return false;
   for (size_t i = 0; i < all->size(); ++i) {
@@ -517,6 +516,7 @@ std::vector<SteppedLoop> StepHere(Clock& clock, const std::vector<SteppedThread>
   for (const SteppedThread& thread : threads) {
     if (!MakeTwin(clock, &all.emplace_back(thread))) return {};
   }
+  for (const Followed& each : all) Rehearse(each);
   const TimeNs until =
       clock.Monotonic() + times.usual * static_cast<TimeNs>(threads.size()) + times.longest / 2;
   for (int moments = 1;; ++moments) {
@@ -643,6 +643,7 @@ std::vector<SteppedLoop> FollowNapHere(Clock& clock, const SteppedThread& thread
                                        const StepTimes& times) {
   Followed followed(thread);
   if (!MakeTwin(clock, &followed)) return {};
+  Rehearse(followed);
   std::optional<SteppedLoop> loop;
   for (int moments = 0; moments < kMostMoments; ++moments) {
     loop = StepFromNap(clock, times, &followed);

@@ -267,33 +267,41 @@ void ProcessLook::FindWhoWakesNobody() {
       (!python_ && MayHaveStreamsOfItsOwn()))
     return;
   size_t nappers = 0;
-  std::optional<std::optional<std::set<int>>> streams;  // nothing: not asked for
+  std::vector<ThreadFacts*> of_streams;
   for (size_t i = 0; i < work_.size() && !context_.IsLate(); ++i) {
     ThreadFacts& thread = facts_.threads[i];
     const WaitKind kind = thread.wait.kind;
     const bool serves = kind == WaitKind::kAccept || kind == WaitKind::kSignal;
     const bool may_go_on = thread.wait.has_timeout || serves;
     if (thread.state != ThreadState::kSleeping || !may_go_on) continue;
-    if (++nappers > kMostNappers) return;
-    if (python_) {
+    if (++nappers > kMostNappers) break;
+    if (python_)
       FollowNapOfPython(work_[i], &thread);
-      continue;
-    }
-    UsedFiles files;
-    const CodeEffect effect = EffectOnOthers(work_[i], &files);
+    else if (FollowNapOfCode(work_[i], &thread))
+      of_streams.push_back(&thread);
     // Beside a main thread that serves, threads without work wait to be woken.
-    thread.wakes_nobody = effect != CodeEffect::kUnknown && (!serves || thread.tid != pid_);
-    thread.uses_no_files = effect == CodeEffect::kNone;
-    if (effect != CodeEffect::kSomeFiles) continue;
-    thread.opens_files = files.opens;
-    thread.uses_descriptors = std::move(files.descriptors);
-    if (!files.streams) continue;
-    if (!streams) streams = DescriptorsOfStreams();
-    if (streams && *streams)
-      thread.uses_descriptors->insert((*streams)->begin(), (*streams)->end());
-    else
-      thread.uses_descriptors.reset();
+    thread.wakes_nobody = thread.wakes_nobody && (!serves || thread.tid != pid_);
   }
+  if (of_streams.empty()) return;
+  const auto descriptors = DescriptorsOfStreams();
+  for (ThreadFacts* const thread : of_streams) {
+    if (descriptors)
+      thread->uses_descriptors->insert(descriptors->begin(), descriptors->end());
+    else
+      thread->uses_descriptors.reset();
+  }
+}
+
+// True: it uses the C library's streams, too, whose descriptors are to be added.
+bool ProcessLook::FollowNapOfCode(const Work& work, ThreadFacts* thread) {
+  UsedFiles files;
+  const CodeEffect effect = EffectOnOthers(work, &files);
+  thread->wakes_nobody = effect != CodeEffect::kUnknown;
+  thread->uses_no_files = effect == CodeEffect::kNone;
+  if (effect != CodeEffect::kSomeFiles) return false;
+  thread->opens_files = files.opens;
+  thread->uses_descriptors = std::move(files.descriptors);
+  return files.streams;
 }
 
 // All that are open: glibc has them in a list (libio/bits/types/struct_FILE.h, 64-bit). Nothing: it

@@ -86,7 +86,7 @@ INSTANTIATE_TEST_SUITE_P(Built, NamedLocks, testing::Values(NAMED_LOCKS, NAMED_L
 // of the lock what memory says.
 TEST(NamesOfLocks, TakeNoHarmFromBrokenDebugInformation) {
   constexpr int kTries = 12, kBytes = 300;
-  std::string folder = testing::TempDir() + "hangscope-names-XXXXXX";
+  std::string folder = testing::TempDir() + "hangscope-names-XXXXXX";  // mkdtemp puts letters there
   ASSERT_NE(mkdtemp(folder.data()), nullptr);
   std::ifstream in(NAMED_LOCKS, std::ios::binary);
   const std::string whole((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>());
