@@ -61,16 +61,6 @@ std::vector<PythonObjects::Entry> PythonFrameValues::Variables(const PythonFrame
   return variables;
 }
 
-const PythonInstructions& PythonFrameValues::InstructionsOf(const PythonCode& code) {
-  constexpr uint64_t kMostUnits = 64 << 10;
-  const auto [known, is_new] = instructions_.try_emplace(code.begin);
-  if (!is_new || code.units == 0 || code.units > kMostUnits) return known->second;
-  std::string bytes(static_cast<size_t>(code.units * layout::kCodeUnitBytes), '\0');
-  if (reader_.objects().Read(code.begin, bytes.data(), bytes.size()))
-    known->second = PythonInstructions(bytes);
-  return known->second;
-}
-
 std::vector<uint64_t> PythonFrameValues::UsedLater(const PythonFrame& frame) {
   auto found = reader_.CodeAt(frame.code);
   if (!found.ok()) return {};
@@ -79,7 +69,7 @@ std::vector<uint64_t> PythonFrameValues::UsedLater(const PythonFrame& frame) {
   std::vector<uint64_t> values(static_cast<size_t>(std::min(code.variables, kMostVariables)));
   if (!objects.Read(frame.address + layout::kFrameValues, values.data(), values.size() * 8))
     return {};
-  const PythonInstructions& instructions = InstructionsOf(code);
+  const PythonInstructions& instructions = reader_.InstructionsOf(code);
   const uint64_t unit = frame.instruction < code.begin
                             ? 0
                             : (frame.instruction - code.begin) / layout::kCodeUnitBytes;

@@ -9,7 +9,6 @@
 #include <string_view>
 #include <vector>
 
-#include "runtime/python/python_instructions.h"
 #include "runtime/python/python_reader.h"
 
 namespace hangscope {
@@ -41,12 +40,10 @@ class PythonFrameValues {
 
  private:
   const std::string& HandlersOf(const PythonCode& code);
-  const PythonInstructions& InstructionsOf(const PythonCode& code);
 
   PythonReader& reader_;
-  std::map<uint64_t, std::string> handlers_;             // tables, by their address
-  std::map<uint64_t, bool> releases_;                    // by code
-  std::map<uint64_t, PythonInstructions> instructions_;  // by where they begin
+  std::map<uint64_t, std::string> handlers_;  // tables, by their address
+  std::map<uint64_t, bool> releases_;         // by code
 };
 
 }  // namespace hangscope

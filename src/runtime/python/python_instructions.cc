@@ -93,23 +93,34 @@ std::vector<PythonNameUse> PythonInstructions::NamesFrom(uint64_t unit) const {
   if (instructions_.empty() || unit > instructions_.back().unit) return {PythonNameUse()};
   const uint64_t begin = BeginFrom(unit);
   bool is_called = false;  // what comes next, or what is loaded from that
+  bool of_last = false;    // the instruction before has loaded something by its name
   for (auto each = instructions_.begin(); each != instructions_.end(); ++each) {
     if (each->unit < begin || IsAmong(each->opcode, kExtendedArguments)) continue;
     const auto next = std::find_if(std::next(each), instructions_.end(), [](const auto& other) {
       return !IsAmong(other.opcode, kExtendedArguments);
     });
     const bool is_global = IsAmong(each->opcode, kLoadsGlobal);
-    const bool was_called = is_called || (is_global && (each->argument & 1) != 0);
+    const bool pushes_null = is_global && (each->argument & 1) != 0;
+    const bool was_called = is_called || pushes_null;
     const bool goes_on = next != instructions_.end() && IsAmong(next->opcode, kLoadsAttribute);
     const bool for_method = next != instructions_.end() && IsAmong(next->opcode, kLoadsMethod);
+    // What a call gives is called.
+    const bool is_hidden = (was_called && for_method) || (is_called && pushes_null);
+    const bool loads = is_global || each->opcode == kLoadsName ||
+                       IsAmong(each->opcode, kLoadsAttribute) ||
+                       IsAmong(each->opcode, kLoadsVariable);
     is_called = each->opcode == kPushesNull || (was_called && goes_on);
-    if (is_global || each->opcode == kLoadsName) {
+    const bool was_loaded = std::exchange(of_last, loads && (goes_on || for_method));
+    if (is_hidden) {
+      names.push_back({Kind::kUnknown, 0});
+    } else if (is_global || each->opcode == kLoadsName) {
       names.push_back({was_called && !goes_on ? Kind::kCalled : Kind::kGlobal,
                        is_global ? each->argument >> 1 : each->argument});
     } else if (IsAmong(each->opcode, kLoadsAttribute)) {
-      names.push_back({was_called && !goes_on ? Kind::kMethod : Kind::kAttribute, each->argument});
+      const Kind kind = was_called && !goes_on ? Kind::kMethod : Kind::kAttribute;
+      names.push_back({kind, each->argument, was_loaded});
     } else if (IsAmong(each->opcode, kLoadsMethod)) {
-      names.push_back({Kind::kMethod, each->argument});
+      names.push_back({Kind::kMethod, each->argument, was_loaded});
     } else if (IsAmong(each->opcode, kLoadsVariable) && (goes_on || for_method)) {
       names.push_back({Kind::kVariable, each->argument});
     } else if ((was_called && !goes_on) || IsAmong(each->opcode, kTellsNothing)) {

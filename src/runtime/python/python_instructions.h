@@ -21,6 +21,8 @@ struct PythonNameUse {
   };
   Kind kind = Kind::kUnknown;
   uint64_t name = 0;
+  // Of an attribute or a method: the use before it has loaded the object; else something else has.
+  bool of_last = false;
 };
 
 class PythonInstructions {

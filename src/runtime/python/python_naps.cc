@@ -31,7 +31,13 @@ constexpr std::string_view kHarmlessMethods[] = {
     "items",        "keys",           "values",       "append",
     "copy",         "memory_info",    "cpu_percent",  "virtual_memory",
     "randint",      "random",         "uniform"};
-// Its handlers write to the standard error, and to files of their own.
+// The handlers of a log that write to the standard error, and to files of their own.
+constexpr std::string_view kHandlersOfFiles[] = {"StreamHandler",
+                                                 "FileHandler",
+                                                 "NullHandler",
+                                                 "RotatingFileHandler",
+                                                 "TimedRotatingFileHandler",
+                                                 "WatchedFileHandler"};
 constexpr std::string_view kMethodsOfLogs[] = {"debug", "info",     "warning",   "warn",
                                                "error", "critical", "exception", "log"};
 constexpr std::string_view kMethodsOfFiles[] = {"write",    "writelines", "flush", "read",
@@ -112,6 +118,8 @@ PythonEffect PythonNaps::EffectOf(const std::vector<PythonFrame>& frames) {
     Follow(code, unit, {globals, frame.address, 0, 0});
     if (!is_known_) return {};
   }
+  // What could not be read looks as if it were the interpreter's own.
+  if (reader_.objects().HasRefused()) return {};
   effect_.wakes_nobody = true;
   return effect_;
 }
@@ -123,9 +131,7 @@ void PythonNaps::Follow(const PythonCode& code, uint64_t unit, const Scope& scop
     is_known_ = false;
     return;
   }
-  std::string bytes(static_cast<size_t>(code.units * nap_layout::kCodeUnitBytes), '\0');
-  if (!objects.Read(code.begin, bytes.data(), bytes.size())) bytes.clear();
-  const PythonInstructions instructions(bytes);
+  const PythonInstructions& instructions = reader_.InstructionsOf(code);
   // With its main thread the program ends.
   if (code.function == "<module>" && instructions.MayReturnFrom(unit)) is_known_ = false;
   const std::vector<uint64_t> names = objects.Elements(code.attributes);
@@ -135,6 +141,7 @@ void PythonNaps::Follow(const PythonCode& code, uint64_t unit, const Scope& scop
       object = VariableOf(scope, use.name);
       continue;
     }
+    if (!use.of_last) object = 0;
     if (use.kind == Kind::kUnknown || use.name >= names.size()) is_known_ = false;
     if (!is_known_) return;
     const std::string name = objects.ShortText(names[use.name]);
@@ -208,71 +215,81 @@ void PythonNaps::CallFunction(std::string_view name) {
     is_known_ = false;
 }
 
-std::string PythonNaps::NameOfBuiltin(uint64_t function) {
-  constexpr size_t kMostName = 32;
-  PythonObjects& objects = reader_.objects();
-  const uint64_t text = objects.Pointer(objects.Pointer(function + nap_layout::kBuiltinMethod));
-  std::string name(kMostName, '\0');
-  if (text == 0 || !objects.Read(text, name.data(), name.size())) return {};
-  return name.substr(0, name.find('\0'));
-}
-
 void PythonNaps::CallObject(uint64_t object, uint64_t self, const Scope& scope) {
   PythonObjects& objects = reader_.objects();
   if (objects.IsBuiltin(object, "builtin_function_or_method"))
-    return CallFunction(NameOfBuiltin(object));
+    return CallFunction(
+        objects.CString(objects.Pointer(objects.Pointer(object + nap_layout::kBuiltinMethod))));
   if (objects.IsBuiltin(object, "function")) {
     const uint64_t address = objects.Pointer(object + nap_layout::kFunctionCode);
     auto code = reader_.CodeAt(address);
     if (!code.ok() || IsPythonLibrary((*code)->path)) {
       is_known_ = false;
-    } else if (seen_.insert(address).second) {
+    } else if (seen_.emplace(address, self).second) {
       const uint64_t globals = objects.Pointer(object + nap_layout::kFunctionGlobals);
       Follow(**code, 0, {globals, 0, self, scope.depth + 1});
     }
     return;
   }
-  std::string type(32, '\0');
-  const uint64_t text = objects.Pointer(object + nap_layout::kTypeName);
-  const bool is_type = objects.IsBuiltin(object, "type") && text != 0 &&
-                       objects.Read(text, type.data(), type.size());
-  if (!is_type || !IsAmong(std::string_view(type).substr(0, type.find('\0')), kHarmlessTypes))
-    is_known_ = false;
+  const bool is_type = objects.IsBuiltin(object, "type");
+  const std::string type =
+      is_type ? objects.CString(objects.Pointer(object + nap_layout::kTypeName)) : std::string();
+  if (!IsAmong(type, kHarmlessTypes)) is_known_ = false;
 }
 
-// Of the class that the program has made for it, or one above; 0: none.
-uint64_t PythonNaps::FunctionOfClass(uint64_t object, const std::string& name) {
+// What its class has by that name, or one above; 0: nothing.
+uint64_t PythonNaps::ItemOfClass(uint64_t object, const std::string& name) {
   constexpr int kMostClasses = 16;
   PythonObjects& objects = reader_.objects();
   uint64_t type = objects.Pointer(object + nap_layout::kObjectType);
   for (int i = 0; i < kMostClasses && type != 0; ++i) {
     if (const uint64_t found = ItemOf(objects.Pointer(type + nap_layout::kTypeDict), name))
-      return objects.IsBuiltin(found, "function") ? found : 0;
+      return found;
     type = objects.Pointer(type + nap_layout::kTypeBase);
   }
   return 0;
 }
 
+// Those of the loggers above it write, too. A handler may as well put what it is told into a queue,
+// or send it.
+bool PythonNaps::LogsToFiles(uint64_t logger) {
+  constexpr int kMostLoggers = 16;
+  PythonObjects& objects = reader_.objects();
+  for (int i = 0; i < kMostLoggers && objects.TypeName(logger) != "NoneType"; ++i) {
+    const uint64_t handlers = objects.Attribute(logger, "handlers");
+    if (!objects.IsBuiltin(handlers, "list")) return false;
+    const std::vector<uint64_t> all = objects.Elements(handlers);
+    if (!std::all_of(all.begin(), all.end(), [&](uint64_t handler) {
+          return IsAmong(objects.TypeName(handler), kHandlersOfFiles);
+        }))
+      return false;
+    logger = objects.Attribute(logger, "parent");
+    if (logger == 0) return false;
+  }
+  return objects.TypeName(logger) == "NoneType";
+}
+
+// Of the classes that the library has, methods say by their names what they do.
 void PythonNaps::CallMethod(uint64_t object, const std::string& name, const Scope& scope) {
   PythonObjects& objects = reader_.objects();
-  const std::string type = object == 0 ? "" : objects.TypeName(object);
+  const PythonObjects::Type* const type = object == 0 ? nullptr : objects.TypeOf(object);
+  const std::string of = type == nullptr ? std::string() : type->name;
   // Who comes to a barrier wakes the others, and what logs may be the program's own.
-  const bool is_event = type == "Event" && name == "wait";
-  const bool is_logger =
-      type == "Logger" || type == "RootLogger" ||
-      (type == "module" &&
-       ItemOf(objects.Pointer(object + nap_layout::kModuleDict), "getLogger") != 0);
-  const bool logs = is_logger && IsAmong(name, kMethodsOfLogs);
-  if (is_event) return;
-  if (logs) {
+  if (of == "Event" && name == "wait") return;
+  const uint64_t logger =
+      of == "module" ? ItemOf(objects.Pointer(object + nap_layout::kModuleDict), "root") : object;
+  if (logger != 0 && IsAmong(name, kMethodsOfLogs) && LogsToFiles(logger)) {
     effect_.prints = true;
     return;
   }
-  if (const uint64_t function = object == 0 ? 0 : FunctionOfClass(object, name)) {
-    const auto code = reader_.CodeAt(objects.Pointer(function + nap_layout::kFunctionCode));
-    // The library's own say by their names what they do.
-    if (!code.ok() || !IsPythonLibrary(code.value()->path))
-      return CallObject(function, object, scope);
+  if (type != nullptr && type->IsHeap()) {
+    const uint64_t item = ItemOfClass(object, name);
+    if (objects.IsBuiltin(item, "function")) {
+      auto code = reader_.CodeAt(objects.Pointer(item + nap_layout::kFunctionCode));
+      if (!code.ok() || !IsPythonLibrary((*code)->path)) return CallObject(item, object, scope);
+    } else if (item == 0) {
+      is_known_ = false;  // of another class that it has, too, or of the object alone
+    }
   }
   if (IsAmong(name, kMethodsOfFiles)) {
     const bool is_standard = object != 0 && object == standard_file_ && name != "close";

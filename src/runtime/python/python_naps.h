@@ -8,6 +8,7 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "runtime/python/python_reader.h"
@@ -45,13 +46,13 @@ class PythonNaps {
   void CallMethod(uint64_t object, const std::string& name, const Scope& scope);
   uint64_t VariableOf(const Scope& scope, uint64_t index);
   uint64_t ItemOf(uint64_t dictionary, const std::string& name);
-  uint64_t FunctionOfClass(uint64_t object, const std::string& name);
-  std::string NameOfBuiltin(uint64_t function);
+  uint64_t ItemOfClass(uint64_t object, const std::string& name);
+  bool LogsToFiles(uint64_t logger);
   bool NamesAFile(const PythonCode& code);
 
   PythonReader& reader_;
   std::map<uint64_t, std::map<std::string, uint64_t>> items_;  // by the dictionary
-  std::set<uint64_t> seen_;                                    // code
+  std::set<std::pair<uint64_t, uint64_t>> seen_;               // code, and of whom it is a method
   uint64_t standard_file_ = 0;  // that was loaded from a module; 0: none
   bool is_known_ = true;
   PythonEffect effect_;

@@ -87,13 +87,13 @@ class PythonObjects {
   std::vector<uint64_t> Members(uint64_t set);
   std::optional<int64_t> Integer(uint64_t object);
   std::string ShortText(uint64_t object);  // of str; empty: none
+  std::string CString(uint64_t address);   // likewise, as C's
   // What a bound method is of, if it is called so; 0: it is none.
   uint64_t SelfOf(uint64_t method, std::string_view name);
   // What a weak reference leads to; 0: it is none, or leads nowhere.
   uint64_t Referent(uint64_t weak_reference);
 
  private:
-  std::string CString(uint64_t address);
   void AddItems(uint64_t keys, uint64_t values, std::vector<Entry>* into);
   void AddSlots(uint64_t object, std::vector<Entry>* into);
   void AddDict(uint64_t dict, std::vector<Entry>* into);

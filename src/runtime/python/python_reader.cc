@@ -272,6 +272,16 @@ Result<const PythonCode*> PythonReader::CodeAt(uint64_t address) {
   return &known->second;
 }
 
+const PythonInstructions& PythonReader::InstructionsOf(const PythonCode& code) {
+  constexpr uint64_t kMostUnits = 64 << 10;
+  const auto [known, is_new] = instructions_.try_emplace(code.begin);
+  if (!is_new || code.units == 0 || code.units > kMostUnits) return known->second;
+  std::string bytes(static_cast<size_t>(code.units * layout::kCodeUnitBytes), '\0');
+  if (objects_.Read(code.begin, bytes.data(), bytes.size()))
+    known->second = PythonInstructions(bytes);
+  return known->second;
+}
+
 std::vector<StackFrame> PythonReader::Name(const std::vector<PythonFrame>& frames,
                                            std::string* warning) {
   std::vector<StackFrame> named;

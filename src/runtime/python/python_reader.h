@@ -20,6 +20,7 @@
 #include "base/status.h"
 #include "model/process.h"
 #include "proc/process_memory.h"
+#include "runtime/python/python_instructions.h"
 #include "runtime/python/python_objects.h"
 
 namespace hangscope {
@@ -88,6 +89,8 @@ class PythonReader {
   // Those of the frame at `address` and of its callers.
   PythonFrames FramesFrom(uint64_t address, size_t most) const;
   Result<const PythonCode*> CodeAt(uint64_t address);  // valid as long as this
+  // None where they cannot be read; likewise.
+  const PythonInstructions& InstructionsOf(const PythonCode& code);
   // The thread that Python's locks know by this number; nothing: none has it.
   std::optional<int> ThreadOf(uint64_t ident);
   std::optional<int> GlobalLockOwner();  // the thread that has the interpreter; nothing: none
@@ -117,6 +120,7 @@ class PythonReader {
   std::optional<Status> threads_read_;
   std::vector<PythonThread> threads_;
   std::map<uint64_t, PythonCode> codes_;
+  std::map<uint64_t, PythonInstructions> instructions_;  // by where they begin
 };
 
 // One stack of both: those of Python in the place of the C function that evaluates them, and

@@ -98,7 +98,8 @@ HANGS = [
 
 CONTROLS = [
     *((f"queue, {way}", NAP + f"queue-get beside {way}", BESIDE) for way in
-      ("puts", "puts-by-a-name", "puts-in-a-function", "puts-by-a-function-that-is-given", "puts-by-what-is-evaluated", "puts-in-a-method", "puts-by-a-log-of-its-own")),
+      ("puts", "puts-by-a-name", "puts-in-a-function", "puts-by-a-function-that-is-given", "puts-by-what-is-evaluated", "puts-in-a-method", "puts-by-a-log-of-its-own",
+       "puts-by-a-handler-of-a-log", "puts-by-what-a-call-gives")),
     ("barrier to which one comes that sleeps", NAP + "barrier beside comes-to-a-barrier", BESIDE),
     *((f"pipes, {way}", NAP + f"pipes beside {way}", BESIDE) for way in ("reads", "reads-by-number", "kills")),
     # Signals, input, the network.

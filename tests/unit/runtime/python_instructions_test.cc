@@ -69,7 +69,8 @@ TEST(PythonInstructions, WithoutThemEachMayBeUsed) {
 std::string NamesOf(const std::string& bytes, uint64_t unit) {
   std::string text;
   for (const PythonNameUse& use : PythonInstructions(bytes).NamesFrom(unit))
-    text += "gcamv?"[static_cast<int>(use.kind)] + std::to_string(use.name) + " ";
+    text += "gcamv?"[static_cast<int>(use.kind)] + std::to_string(use.name) +
+            (use.of_last ? "* " : " ");
   return text;
 }
 
@@ -82,16 +83,24 @@ TEST(PythonInstructions, WhatIsCalledIsKnownByItsName) {
   };
   const std::string calls_method =
       code(kGlobal, 3 << 1) + notes + code(kMethod, 1) + more_notes + code(kCall, 0) + four_notes;
-  EXPECT_EQ(NamesOf(calls_method, 0), "g3 m1 ");
+  EXPECT_EQ(NamesOf(calls_method, 0), "g3 m1* ");
   EXPECT_EQ(NamesOf(calls_method, 6), "m1 ") << "the global is behind it";
   EXPECT_EQ(NamesOf(code(kGlobal, 2 << 1 | 1) + notes, 0), "c2 ");
   EXPECT_EQ(NamesOf(code(kNull, 0) + code(kName, 4), 0), "c4 ");
-  EXPECT_EQ(NamesOf(code(kName, 4) + code(kAttribute, 5) + four_notes, 0), "g4 a5 ");
+  EXPECT_EQ(NamesOf(code(kName, 4) + code(kAttribute, 5) + four_notes, 0), "g4 a5* ");
   const std::string attribute = code(kAttribute, 5) + four_notes;
-  EXPECT_EQ(NamesOf(code(kGlobal, 2 << 1 | 1) + notes + attribute, 0), "g2 m5 ") << "time.sleep";
-  EXPECT_EQ(NamesOf(code(kNull, 0) + code(kName, 4) + attribute + attribute, 0), "g4 a5 m5 ");
-  EXPECT_EQ(NamesOf(code(kNull, 0) + code(kLoadFast, 1) + attribute, 0), "v1 m5 ");
+  EXPECT_EQ(NamesOf(code(kGlobal, 2 << 1 | 1) + notes + attribute, 0), "g2 m5* ") << "time.sleep";
+  EXPECT_EQ(NamesOf(code(kNull, 0) + code(kName, 4) + attribute + attribute, 0), "g4 a5* m5* ");
+  EXPECT_EQ(NamesOf(code(kNull, 0) + code(kLoadFast, 1) + attribute, 0), "v1 m5* ");
   EXPECT_EQ(NamesOf(code(kNull, 0) + code(kLoadFast, 1), 0), "?0 ") << "whatever that is";
+  const std::string method = code(kMethod, 1) + more_notes;
+  EXPECT_EQ(NamesOf(code(kNull, 0) + code(kName, 4) + method, 0), "?0 m1* ") << "what it gives";
+  EXPECT_EQ(NamesOf(code(kNull, 0) + code(kGlobal, 2 << 1 | 1) + notes, 0), "?0 ");
+  EXPECT_EQ(NamesOf(code(kGlobal, 2 << 1 | 1) + notes + code(kGlobal, 6) + notes + code(kCall, 0) +
+                        four_notes + method,
+                    0),
+            "c2 g3 m1 ")
+      << "of what the call gives, not of the argument";
   EXPECT_EQ(NamesOf(code(86, 0), 0), "?0 ") << "who resumes it?";
   EXPECT_EQ(NamesOf("", 0), "?0 ");
 }

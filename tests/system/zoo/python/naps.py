@@ -1,6 +1,7 @@
 """Programs of Python that hang beside a thread that naps and does something harmless, or look so beside one that ends the
 wait in the end, each by its name: python3 naps.py pipes beside prints."""
 import logging
+import logging.handlers
 import os
 import queue
 import subprocess
@@ -179,6 +180,25 @@ def puts_by_a_log_of_its_own(log=Log()):
     while True:
         time.sleep(60)
         log.info("alive")
+
+
+@nap
+def puts_by_a_handler_of_a_log():
+    log.addHandler(logging.handlers.QueueHandler(jobs))
+    while True:
+        time.sleep(60)
+        log.warning("alive")
+
+
+def wrapped(_):
+    return Log()
+
+
+@nap
+def puts_by_what_a_call_gives():
+    while True:
+        time.sleep(60)
+        wrapped(log).info("alive")
 
 
 @nap
